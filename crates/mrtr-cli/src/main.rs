@@ -1,0 +1,2 @@
+//! The `mrtr` program.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Calling servers: a driver that runs an operation to its end.

@@ -1,0 +1,1 @@
+//! Forms: elicitation schemas from Rust types, their validation, and the model clients render.

@@ -1,0 +1,1 @@
+//! Streamable HTTP: thin adapters around [`server`](crate::server).

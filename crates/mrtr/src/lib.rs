@@ -1,0 +1,9 @@
+//! MCP Multi Round-Trip Requests: tools that ask the user in the middle of a call.
+
+pub mod form;
+pub mod server;
+
+#[cfg(feature = "client")]
+pub mod client;
+#[cfg(feature = "http")]
+pub mod http;
