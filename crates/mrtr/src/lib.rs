@@ -2,6 +2,7 @@
 
 pub mod form;
 pub mod server;
+pub mod wire;
 
 #[cfg(feature = "client")]
 pub mod client;

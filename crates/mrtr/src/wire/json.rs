@@ -1,0 +1,335 @@
+//! JSON text as text: number spelling, and a canonical form in which equal values have equal bytes.
+//!
+//! `serde_json` reads a number into 64 bits, which makes two large integers equal that are not. Binding a state to the
+//! arguments of its call needs better, so this walks the text itself. The input is valid JSON already (a `RawValue`);
+//! what is checked here is what JSON leaves open: duplicate keys, lone surrogates, depth.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+use thiserror::Error;
+
+/// How deep arrays and objects may nest; the same bound `serde_json` has.
+pub(crate) const MAX_DEPTH: usize = 128;
+
+/// Why a text has no canonical form.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub(crate) enum CanonicalError {
+    #[error("an object names the key {0:?} twice")]
+    DuplicateKey(String),
+    #[error("a string holds a lone surrogate or another escape that is no character")]
+    NotUnicode,
+    #[error("it nests deeper than {MAX_DEPTH} levels")]
+    TooDeep,
+    #[error("it is not JSON")]
+    NotJson,
+}
+
+/// The canonical form of a JSON text: keys sorted, escapes resolved, white space gone, one spelling per number.
+///
+/// `{"b":1.0,"a":1e2}` and `{"a":100,"b":1}` have the same form; `9007199254740993` and `9007199254740992` do not.
+pub(crate) fn canonical(text: &str) -> Result<Vec<u8>, CanonicalError> {
+    let mut walker = Walker { text, at: 0 };
+    let mut out = Vec::with_capacity(text.len());
+    walker.value(&mut out, 0)?;
+    walker.skip_space();
+    if walker.at == text.len() { Ok(out) } else { Err(CanonicalError::NotJson) }
+}
+
+/// The decimal digits of a number that is an integer however it is spelled, or `None`.
+///
+/// Exponents beyond 308 are refused rather than written out.
+pub(crate) fn integer(text: &str) -> Option<String> {
+    let number = Decimal::parse(text)?;
+    if number.digits.is_empty() {
+        return Some("0".to_owned());
+    }
+    let zeros = usize::try_from(number.exponent).ok().filter(|zeros| *zeros <= 308)?;
+    let sign = if number.negative { "-" } else { "" };
+    Some(format!("{sign}{}{}", number.digits, "0".repeat(zeros)))
+}
+
+/// A `T` written as a JSON object.
+///
+/// Derived structs also read arrays, member by member; on the wire that would be a second, undocumented spelling.
+#[derive(Debug)]
+pub(crate) struct Object<T>(pub(crate) T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OnlyMaps<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for OnlyMaps<T> {
+            type Value = Object<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+            }
+        }
+        deserializer.deserialize_map(OnlyMaps(PhantomData))
+    }
+}
+
+/// For `#[serde(deserialize_with)]`: an optional `T` that must be an object when it is there; `null` is absent.
+pub(crate) fn object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Ok(Option::<Object<T>>::deserialize(deserializer)?.map(|Object(value)| value))
+}
+
+struct Walker<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Walker<'a> {
+    fn value(&mut self, out: &mut Vec<u8>, depth: usize) -> Result<(), CanonicalError> {
+        if depth > MAX_DEPTH {
+            return Err(CanonicalError::TooDeep);
+        }
+        self.skip_space();
+        match self.peek() {
+            Some(b'{') => self.object(out, depth),
+            Some(b'[') => self.array(out, depth),
+            Some(b'"') => {
+                let string = self.string()?;
+                write_string(&string, out);
+                Ok(())
+            }
+            Some(b'-' | b'0'..=b'9') => {
+                let number = self.take_while(|b| matches!(b, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9'));
+                Decimal::parse(number).ok_or(CanonicalError::NotJson)?.write(out);
+                Ok(())
+            }
+            Some(b't' | b'f' | b'n') => {
+                let word = self.take_while(|b| b.is_ascii_lowercase());
+                out.extend_from_slice(word.as_bytes());
+                Ok(())
+            }
+            _ => Err(CanonicalError::NotJson),
+        }
+    }
+
+    fn object(&mut self, out: &mut Vec<u8>, depth: usize) -> Result<(), CanonicalError> {
+        let mut members: Vec<(String, Vec<u8>)> = Vec::new();
+        self.items(b'}', |walker| {
+            walker.skip_space();
+            let key = walker.string()?;
+            walker.skip_space();
+            walker.expect(b':')?;
+            let mut value = Vec::new();
+            walker.value(&mut value, depth + 1)?;
+            members.push((key, value));
+            Ok(())
+        })?;
+        members.sort_by(|a, b| a.0.cmp(&b.0));
+        if let Some(pair) = members.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(CanonicalError::DuplicateKey(pair[0].0.chars().take(60).collect()));
+        }
+        out.push(b'{');
+        for (index, (key, value)) in members.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            write_string(key, out);
+            out.push(b':');
+            out.extend_from_slice(value);
+        }
+        out.push(b'}');
+        Ok(())
+    }
+
+    fn array(&mut self, out: &mut Vec<u8>, depth: usize) -> Result<(), CanonicalError> {
+        out.push(b'[');
+        let mut first = true;
+        self.items(b']', |walker| {
+            if !std::mem::take(&mut first) {
+                out.push(b',');
+            }
+            walker.value(out, depth + 1)
+        })?;
+        out.push(b']');
+        Ok(())
+    }
+
+    /// Walks comma-separated items from an opening bracket to `close`.
+    fn items(
+        &mut self,
+        close: u8,
+        mut item: impl FnMut(&mut Self) -> Result<(), CanonicalError>,
+    ) -> Result<(), CanonicalError> {
+        self.at += 1;
+        self.skip_space();
+        if self.peek() == Some(close) {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            item(self)?;
+            self.skip_space();
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b) if b == close => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                _ => return Err(CanonicalError::NotJson),
+            }
+        }
+    }
+
+    fn string(&mut self) -> Result<String, CanonicalError> {
+        let start = self.at;
+        self.expect(b'"')?;
+        let mut escaped = false;
+        while let Some(byte) = self.peek() {
+            self.at += 1;
+            match byte {
+                b'"' => {
+                    let token = self.text.get(start..self.at).ok_or(CanonicalError::NotJson)?;
+                    return match escaped {
+                        false => Ok(token[1..token.len() - 1].to_owned()),
+                        true => serde_json::from_str(token).map_err(|_| CanonicalError::NotUnicode),
+                    };
+                }
+                b'\\' => {
+                    escaped = true;
+                    self.at += 1;
+                }
+                _ => {}
+            }
+        }
+        Err(CanonicalError::NotJson)
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<(), CanonicalError> {
+        if self.peek() != Some(byte) {
+            return Err(CanonicalError::NotJson);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn take_while(&mut self, accept: impl Fn(u8) -> bool) -> &'a str {
+        let start = self.at;
+        while self.peek().is_some_and(&accept) {
+            self.at += 1;
+        }
+        &self.text[start..self.at]
+    }
+
+    fn skip_space(&mut self) {
+        self.take_while(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r'));
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+}
+
+/// A number as its significant digits times a power of ten: the one spelling per value.
+struct Decimal {
+    negative: bool,
+    /// Without leading or trailing zeros; empty for zero.
+    digits: String,
+    exponent: i64,
+}
+
+impl Decimal {
+    fn parse(text: &str) -> Option<Self> {
+        let (negative, unsigned) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, saturating_exponent(exponent)?),
+            None => (unsigned, 0),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        if whole.is_empty() || ![whole, fraction].iter().all(|part| part.bytes().all(|b| b.is_ascii_digit())) {
+            return None;
+        }
+        let all = format!("{whole}{fraction}");
+        let trimmed = all.trim_end_matches('0');
+        let dropped = i64::try_from(all.len() - trimmed.len()).ok()?;
+        let digits = trimmed.trim_start_matches('0').to_owned();
+        if digits.is_empty() {
+            return Some(Self { negative: false, digits, exponent: 0 });
+        }
+        let exponent = exponent.checked_sub(i64::try_from(fraction.len()).ok()?)?.checked_add(dropped)?;
+        Some(Self { negative, digits, exponent })
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        if self.digits.is_empty() {
+            out.push(b'0');
+            return;
+        }
+        if self.negative {
+            out.push(b'-');
+        }
+        out.extend_from_slice(self.digits.as_bytes());
+        if self.exponent != 0 {
+            out.push(b'e');
+            out.extend_from_slice(self.exponent.to_string().as_bytes());
+        }
+    }
+}
+
+/// An exponent of any length; beyond 64 bits it no longer matters which, only that it is not a small one.
+fn saturating_exponent(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let bound = i64::MAX / 4;
+    let magnitude = digits.parse::<i64>().map_or(bound, |value| value.min(bound));
+    Some(if text.starts_with('-') { -magnitude } else { magnitude })
+}
+
+fn write_string(string: &str, out: &mut Vec<u8>) {
+    // Writing to a Vec cannot fail, and a str always serialises.
+    let _ = serde_json::to_writer(out, string);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(text: &str) -> String {
+        String::from_utf8(canonical(text).expect(text)).expect("UTF-8")
+    }
+
+    #[test]
+    fn key_order_white_space_escapes_and_number_spelling_do_not_matter() {
+        let spellings = [
+            r#"{"a":100,"b":1,"c":[0,-25e-1]}"#,
+            r#"{ "b" : 1.0, "\u0061":1e2 , "c":[ 0.00,-2.5 ]}"#,
+            "{\"c\":[-0,-2.50],\n\"a\":1.00E+2,\"b\":10e-1}",
+        ];
+        for spelling in spellings {
+            assert_eq!(form(spelling), form(spellings[0]));
+        }
+    }
+
+    #[test]
+    fn large_integers_stay_exact() {
+        assert_ne!(form("9007199254740993"), form("9007199254740992"));
+        assert_ne!(form("18446744073709551617"), form("18446744073709551618"));
+        assert_ne!(form("1e400"), form("1e401"));
+        assert_ne!(form("1"), form("\"1\""));
+        assert_ne!(form("[]"), form("{}"));
+    }
+
+    #[test]
+    fn what_json_leaves_open_is_refused() {
+        assert_eq!(canonical(r#"{"a":{"x":1,"\u0078":2}}"#), Err(CanonicalError::DuplicateKey("x".into())));
+        assert_eq!(canonical(r#"["\ud800"]"#), Err(CanonicalError::NotUnicode));
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        assert_eq!(canonical(&deep), Err(CanonicalError::TooDeep));
+    }
+}

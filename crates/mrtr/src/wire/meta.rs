@@ -1,0 +1,189 @@
+//! The request metadata every request carries. Spec: `basic/index#meta`.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, value::RawValue};
+
+use super::{RpcError, json, message::Text, meta_key};
+
+/// `params._meta`, as far as this crate looks at it.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Meta<'a> {
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/protocolVersion")]
+    protocol_version: Option<Text<'a>>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/clientInfo")]
+    client_info: Option<&'a RawValue>,
+    #[serde(default, rename = "io.modelcontextprotocol/clientCapabilities", deserialize_with = "json::object")]
+    client_capabilities: Option<ClientCapabilities>,
+}
+
+impl<'a> Meta<'a> {
+    /// The revision the request speaks.
+    ///
+    /// # Errors
+    /// `-32602` with HTTP 400 when the required key is missing.
+    pub fn protocol_version(&self) -> Result<&str, RpcError> {
+        self.protocol_version.as_ref().map(|text| &*text.0).ok_or_else(|| missing(meta_key::PROTOCOL_VERSION))
+    }
+
+    /// What the client can be asked in this request; earlier requests count for nothing.
+    ///
+    /// # Errors
+    /// `-32602` with HTTP 400 when the required key is missing.
+    pub fn client_capabilities(&self) -> Result<&ClientCapabilities, RpcError> {
+        self.client_capabilities.as_ref().ok_or_else(|| missing(meta_key::CLIENT_CAPABILITIES))
+    }
+
+    /// The client's `name` and `version`, where it gave them. Self-reported: for display and logs only.
+    pub fn client_info(&self) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
+        #[derive(Deserialize)]
+        struct Implementation<'a> {
+            #[serde(borrow)]
+            name: Cow<'a, str>,
+            #[serde(borrow)]
+            version: Cow<'a, str>,
+        }
+        let info = serde_json::from_str::<Implementation<'a>>(self.client_info?.get()).ok()?;
+        Some((info.name, info.version))
+    }
+}
+
+fn missing(key: &str) -> RpcError {
+    RpcError::malformed_params(format!("params._meta lacks {key:?}, which every request must carry"))
+}
+
+/// What a client says it can be asked. Spec: `schema#clientcapabilities`.
+///
+/// The same type names what a request would have needed, in the `data` of `-32021`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[non_exhaustive]
+pub struct ClientCapabilities {
+    /// Questions to the user.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::object")]
+    pub elicitation: Option<ElicitationCapability>,
+    /// Completions by the client's model.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::object")]
+    pub sampling: Option<SamplingCapability>,
+    /// The client's root directories.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roots: Option<Map<String, Value>>,
+}
+
+/// The modes of elicitation a client supports. Spec: `client/elicitation#capabilities`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[non_exhaustive]
+pub struct ElicitationCapability {
+    /// Forms, answered in-band.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<Map<String, Value>>,
+    /// Pages the user visits, out of band.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<Map<String, Value>>,
+}
+
+/// What a client's sampling supports. Spec: `client/sampling#capabilities`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[non_exhaustive]
+pub struct SamplingCapability {
+    /// Tool use within a sampling request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Map<String, Value>>,
+    /// Context inclusion (deprecated by the spec).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Map<String, Value>>,
+}
+
+impl ClientCapabilities {
+    /// Whether a form may be sent: `elicitation.form`, or an empty `elicitation`, which means the same.
+    pub fn can_elicit_form(&self) -> bool {
+        self.elicitation.as_ref().is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
+    }
+
+    /// Whether a URL may be sent: only `elicitation.url` says so.
+    pub fn can_elicit_url(&self) -> bool {
+        self.elicitation.as_ref().is_some_and(|modes| modes.url.is_some())
+    }
+
+    /// Whether the client's model may be asked.
+    pub fn can_sample(&self) -> bool {
+        self.sampling.is_some()
+    }
+
+    /// Whether the client's model may be asked with tools.
+    pub fn can_sample_with_tools(&self) -> bool {
+        self.sampling.as_ref().is_some_and(|sampling| sampling.tools.is_some())
+    }
+
+    /// Whether the client's roots may be asked for.
+    pub fn can_list_roots(&self) -> bool {
+        self.roots.is_some()
+    }
+
+    /// Adds form elicitation.
+    #[must_use]
+    pub fn with_form(mut self) -> Self {
+        self.elicitation.get_or_insert_default().form = Some(Map::new());
+        self
+    }
+
+    /// Adds URL elicitation.
+    #[must_use]
+    pub fn with_url(mut self) -> Self {
+        self.elicitation.get_or_insert_default().url = Some(Map::new());
+        self
+    }
+
+    /// Adds sampling.
+    #[must_use]
+    pub fn with_sampling(mut self) -> Self {
+        self.sampling.get_or_insert_default();
+        self
+    }
+
+    /// Adds sampling with tools.
+    #[must_use]
+    pub fn with_sampling_tools(mut self) -> Self {
+        self.sampling.get_or_insert_default().tools = Some(Map::new());
+        self
+    }
+
+    /// Adds roots.
+    #[must_use]
+    pub fn with_roots(mut self) -> Self {
+        self.roots = Some(Map::new());
+        self
+    }
+
+    /// Adds whatever `other` has.
+    pub(crate) fn merge(&mut self, other: Self) {
+        if let Some(modes) = other.elicitation {
+            let mine = self.elicitation.get_or_insert_default();
+            mine.form = mine.form.take().or(modes.form);
+            mine.url = mine.url.take().or(modes.url);
+        }
+        if let Some(sampling) = other.sampling {
+            let mine = self.sampling.get_or_insert_default();
+            mine.tools = mine.tools.take().or(sampling.tools);
+        }
+        self.roots = self.roots.take().or(other.roots);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn capabilities(json: &str) -> ClientCapabilities {
+        serde_json::from_str(json).expect(json)
+    }
+
+    #[test]
+    fn an_empty_elicitation_object_means_form_and_url_alone_does_not() {
+        assert!(capabilities(r#"{"elicitation":{}}"#).can_elicit_form());
+        assert!(!capabilities(r#"{"elicitation":{}}"#).can_elicit_url());
+        assert!(!capabilities(r#"{"elicitation":{"url":{}}}"#).can_elicit_form());
+        assert!(capabilities(r#"{"elicitation":{"url":{},"form":{}},"later":1}"#).can_elicit_form());
+        assert!(!capabilities("{}").can_elicit_form());
+    }
+}

@@ -1,0 +1,43 @@
+//! The wire: JSON-RPC messages of MCP revision 2026-07-28, raw JSON first.
+//!
+//! Routing needs a handful of fields; those are parsed and checked once, here. Everything else stays the bytes it came
+//! in, so unknown fields and number spellings survive. No module in here does I/O.
+
+mod error;
+mod header;
+mod id;
+pub(crate) mod json;
+mod message;
+mod meta;
+
+pub use error::RpcError;
+pub use header::{decode_value, encode_value};
+pub use id::RequestId;
+pub(crate) use message::{Malformed, Message, Params, Request};
+pub use meta::{ClientCapabilities, ElicitationCapability, Meta, SamplingCapability};
+
+/// The protocol revision this crate speaks.
+pub const PROTOCOL_VERSION: &str = "2026-07-28";
+
+/// Every revision a server of this crate answers, newest first.
+pub const SUPPORTED_VERSIONS: [&str; 1] = [PROTOCOL_VERSION];
+
+/// Names of the reserved `_meta` keys. Spec: `basic/index#meta`.
+pub mod meta_key {
+    /// The revision a request speaks.
+    pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+    /// Who the client says it is.
+    pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+    /// What the client can be asked.
+    pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+    /// Who the server says it is.
+    pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+}
+
+/// Values of `resultType`. Spec: `basic/index#resulttype`.
+pub mod result_type {
+    /// The result is final.
+    pub const COMPLETE: &str = "complete";
+    /// The result asks for input; retry with the answers.
+    pub const INPUT_REQUIRED: &str = "input_required";
+}
