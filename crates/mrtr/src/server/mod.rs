@@ -15,11 +15,7 @@ pub trait Clock: Send + Sync + 'static {
     fn sleep(&self, duration: Duration) -> Option<Sleep>;
 }
 
-/// Who the caller is: issuer and subject, never the access token.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Principal { /// issuer
-    pub issuer: String, /// subject
-    pub subject: String }
+pub use crate::seal::Principal;
 
 /// One header as a transport found it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,36 @@
+//! Sealed request states: what the server remembers, carried by the client, opened by any instance that has the key.
+//!
+//! A state is encrypted and authenticated (AES-256-GCM-SIV), bound to the request, the caller and the audience it was
+//! made for, and short-lived. Time and randomness are arguments. `docs/state-format.md` describes the bytes.
+//!
+//! # Security
+//! Whatever is wrong with a state, the peer reads one text; [`StateError`] is for the operator's log only.
+
+mod binding;
+mod claims;
+mod keyring;
+mod token;
+
+pub(crate) use binding::{Binding, Digest};
+pub(crate) use claims::{Claims, Opened};
+pub use claims::StateError;
+pub use keyring::{Keyring, KeyringError};
+pub(crate) use token::NONCE_LEN;
+
+/// Who the caller is: issuer and subject.
+///
+/// Never the access token: a token may be refreshed between two rounds, and the user is still the same.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Principal {
+    /// Who vouches for the subject, usually the authorization server's issuer URL.
+    pub issuer: String,
+    /// The caller's identity at that issuer.
+    pub subject: String,
+}
+
+impl Principal {
+    /// Names a caller.
+    pub fn new(issuer: impl Into<String>, subject: impl Into<String>) -> Self {
+        Self { issuer: issuer.into(), subject: subject.into() }
+    }
+}
