@@ -1,0 +1,223 @@
+//! The handle a handler gets.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::sync::Arc;
+use std::task::Poll;
+
+use schemars::JsonSchema;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+use super::ask::Ask;
+use super::elicit::{FormOf, UrlVisit};
+use super::journal::{Kind, State};
+use super::model::{ClientRequest, CreateMessage, CreateMessageResult, Root};
+use super::round::{Begun, CallGuard, Round};
+use super::wait::Until;
+use super::{ClientInfo, ContextError};
+use crate::form::{self, Form};
+use crate::seal::Principal;
+
+/// What a handler talks to the client with, and what it knows about the call.
+///
+/// A handler runs from the top in every round. Calls on the context that earlier rounds settled return at once; the
+/// first one that is not settled suspends the handler until the client comes back. So:
+///
+/// - effects and reads that may change go into a [`step`](Self::step);
+/// - keys are stable strings, unique within the operation;
+/// - several asks polled together (`tokio::join!`) go out in one round.
+///
+/// Cloning is cheap. An ask that outlives its round, in a spawned task, ends with [`ContextError::RoundOver`].
+#[derive(Clone)]
+pub struct Context {
+    round: Arc<Round>,
+}
+
+impl Context {
+    pub(crate) fn new(round: Arc<Round>) -> Self {
+        Self { round }
+    }
+
+    /// Asks the user to fill in a form whose fields are those of `T`.
+    ///
+    /// The answer is checked against the very schema that was sent; what fails is asked again, with a hint that names
+    /// the field and the valid values as defaults. [`form::schema_of`] tells in a unit test whether `T` makes a form.
+    ///
+    /// # Security
+    /// Forms are no place for passwords, keys or card numbers (spec: `client/elicitation`); use
+    /// [`elicit_url`](Self::elicit_url).
+    pub fn elicit<T>(&self, key: impl Into<String>, message: impl Into<String>) -> Ask<FormOf<T>>
+    where
+        T: DeserializeOwned + JsonSchema + Send + 'static,
+    {
+        self.ask(key, FormOf::new(message.into(), form::cached::<T>()))
+    }
+
+    /// Asks with a form made at run time; the answer is its validated content.
+    ///
+    /// A [`Form`] holds a compiled validator: build it once where it can be kept.
+    pub fn elicit_with_schema(
+        &self,
+        key: impl Into<String>,
+        message: impl Into<String>,
+        form: impl Into<Arc<Form>>,
+    ) -> Ask<FormOf<Map<String, Value>>> {
+        self.ask(key, FormOf::new(message.into(), Ok(form.into())))
+    }
+
+    /// Asks the user to visit a page, for what must not pass through the client: credentials, payments, consent.
+    ///
+    /// Accepting means agreeing to go there, not having been there: follow up with [`until`](Self::until).
+    ///
+    /// # Security
+    /// The page must make sure that its visitor is the user of this call (spec: `client/elicitation`, on phishing).
+    pub fn elicit_url(
+        &self,
+        key: impl Into<String>,
+        message: impl Into<String>,
+        url: impl Into<String>,
+    ) -> Ask<UrlVisit> {
+        self.ask(key, UrlVisit::new(message.into(), url.into()))
+    }
+
+    /// Asks the client's model for a completion.
+    pub fn sample(&self, key: impl Into<String>, message: &CreateMessage) -> Ask<ClientRequest<CreateMessageResult>> {
+        self.ask(key, ClientRequest::sample(message))
+    }
+
+    /// Asks for the client's roots.
+    pub fn list_roots(&self, key: impl Into<String>) -> Ask<ClientRequest<Vec<Root>>> {
+        self.ask(key, ClientRequest::roots())
+    }
+
+    /// Does something once per operation, however often the handler is replayed.
+    ///
+    /// The result rides in the sealed state. The guarantee is "once per state": a client that sends the same state
+    /// twice runs what comes after it twice, and a process that dies in the middle of a step leaves it unrecorded. Hand
+    /// [`operation_id`](Self::operation_id) to whatever can deduplicate.
+    ///
+    /// ```
+    /// # async fn reserve() -> u64 { 7 }
+    /// # async fn handler(cx: mrtr::Context) -> Result<String, mrtr::ToolError> {
+    /// let reservation: u64 = cx.step("reserve", reserve()).await?;
+    /// # Ok(reservation.to_string()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ContextError::Unkeepable`] when the result cannot be written as JSON, or what was recorded does not fit `T`.
+    pub async fn step<T, F>(&self, key: impl Into<String>, work: F) -> Result<T, ContextError>
+    where
+        T: Serialize + DeserializeOwned,
+        F: Future<Output = T>,
+    {
+        let done: Result<T, std::convert::Infallible> = self.try_step(key, async { Ok(work.await) }).await?;
+        match done {
+            Ok(value) => Ok(value),
+            Err(never) => match never {},
+        }
+    }
+
+    /// As [`step`](Self::step), for work that can fail. A failure is not recorded: the next round tries again.
+    ///
+    /// ```
+    /// # async fn charge(id: &str) -> Result<String, std::io::Error> { Ok(id.to_owned()) }
+    /// # async fn handler(cx: mrtr::Context) -> Result<String, mrtr::ToolError> {
+    /// let receipt: String = cx.try_step("charge", charge(cx.operation_id())).await??;
+    /// # Ok(receipt) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`step`](Self::step); what the work itself returns is the inner result.
+    pub async fn try_step<T, E, F>(&self, key: impl Into<String>, work: F) -> Result<Result<T, E>, ContextError>
+    where
+        T: Serialize + DeserializeOwned,
+        F: Future<Output = Result<T, E>>,
+    {
+        let key = key.into();
+        let unkeepable = |key: &str, error: serde_json::Error| ContextError::Unkeepable {
+            key: key.to_owned(),
+            reason: error.to_string(),
+        };
+        let id = match self.round.begin(&key, Kind::Step, None)? {
+            Begun::Replayed(_, State::Done(recorded)) => {
+                return serde_json::from_str(&recorded).map(Ok).map_err(|error| unkeepable(&key, error));
+            }
+            Begun::New(id, _) => id,
+            Begun::Replayed(..) | Begun::Held => return Err(self.round_over(&key).await),
+        };
+        let guard = CallGuard { round: Arc::clone(&self.round), id };
+        self.round.run(guard.id);
+        let value = match work.await {
+            Ok(value) => value,
+            Err(error) => return Ok(Err(error)),
+        };
+        let recorded = serde_json::to_string(&value).map_err(|error| unkeepable(&key, error))?;
+        self.round.settle(guard.id, State::Done(recorded));
+        Ok(Ok(value))
+    }
+
+    /// Waits until `check` finds the result of something that happens elsewhere, usually behind a URL.
+    ///
+    /// ```
+    /// # use mrtr::{Context, ToolError};
+    /// # async fn payment(id: &str) -> Option<String> { Some(id.to_owned()) }
+    /// # async fn handler(cx: Context) -> Result<String, ToolError> {
+    /// let id = cx.operation_id();
+    /// cx.elicit_url("pay", "Pay the invoice", format!("https://pay.example/{id}")).await?;
+    /// let receipt: String = cx.until("paid", || payment(id)).await?;
+    /// # Ok(receipt) }
+    /// ```
+    ///
+    /// See [`Until`] for how long it holds a request and what it does then.
+    pub fn until<'a, C>(&self, key: impl Into<String>, check: C) -> Until<'a, C> {
+        Until::new(Arc::clone(&self.round), key.into(), check)
+    }
+
+    /// The operation's id: the same in all its rounds, different in every other operation. An idempotency key.
+    pub fn operation_id(&self) -> &str {
+        self.round.operation_id()
+    }
+
+    /// Which round of the operation this is, counted from 1.
+    pub fn round(&self) -> u32 {
+        self.round.number
+    }
+
+    /// The client of this round and what it can be asked.
+    pub fn client(&self) -> &ClientInfo {
+        &self.round.client
+    }
+
+    /// The authenticated caller; `None` where the transport knows none.
+    pub fn principal(&self) -> Option<&Principal> {
+        self.round.principal.as_ref()
+    }
+
+    fn ask<Q: super::ask::Question>(&self, key: impl Into<String>, question: Q) -> Ask<Q> {
+        Ask::new(Arc::clone(&self.round), key.into(), question)
+    }
+
+    /// Waits for the end of a round that is decided already.
+    async fn round_over(&self, key: &str) -> ContextError {
+        self.round.over(key).await
+    }
+}
+
+impl Round {
+    /// Resolves when the round is over: to what a call that is still waiting then gets.
+    pub(super) async fn over(&self, key: &str) -> ContextError {
+        poll_fn(|task| match self.is_over(task.waker()) {
+            true => Poll::Ready(ContextError::RoundOver { key: key.to_owned() }),
+            false => Poll::Pending,
+        })
+        .await
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("operation", &self.operation_id()).field("round", &self.round()).finish()
+    }
+}
+

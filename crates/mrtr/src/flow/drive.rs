@@ -1,0 +1,105 @@
+//! Polls a handler until its round ends: it returned, it waits for answers, or something overrides it.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as Task, Poll};
+use std::time::Duration;
+
+use super::clock::Sleep;
+use super::round::{Fault, Round, Suspension};
+
+/// A handler at work.
+pub(crate) type Handling<R> = Pin<Box<dyn Future<Output = R> + Send>>;
+
+/// How a round ended.
+#[derive(Debug)]
+pub(crate) enum RoundEnd<R> {
+    /// The handler returned.
+    Finished(R),
+    /// It waits for answers; this goes out.
+    Suspended(Suspension),
+    /// Something overrides whatever it would have returned.
+    Failed(Fault),
+}
+
+/// Runs one round inline: no task is spawned, and dropping it cancels the handler.
+pub(crate) struct Drive<R> {
+    round: Arc<Round>,
+    handler: Option<Handling<R>>,
+    limit: Option<Duration>,
+    timer: Option<Sleep>,
+}
+
+impl<R> Drive<R> {
+    /// Runs `handler` for at most `limit`, where the round's clock has timers.
+    pub(crate) fn new(round: Arc<Round>, handler: Handling<R>, limit: Option<Duration>) -> Self {
+        Self { round, handler: Some(handler), limit, timer: None }
+    }
+
+    fn poll_handler(&mut self, task: &mut Task<'_>) -> Option<RoundEnd<R>> {
+        let handler = self.handler.as_mut()?;
+        match catch_unwind(AssertUnwindSafe(|| handler.as_mut().poll(task))) {
+            Ok(Poll::Ready(output)) => Some(match self.round.finish() {
+                Some(fault) => RoundEnd::Failed(fault),
+                None => RoundEnd::Finished(output),
+            }),
+            Ok(Poll::Pending) => self.round.try_suspend().map(|end| match end {
+                Ok(suspension) => RoundEnd::Suspended(suspension),
+                Err(fault) => RoundEnd::Failed(fault),
+            }),
+            Err(panic) => {
+                self.round.close();
+                Some(RoundEnd::Failed(Fault::Panicked(panic_text(&*panic))))
+            }
+        }
+    }
+
+    /// Whether the handler's time is over. The timer starts only when a handler has to wait at all.
+    fn poll_timer(&mut self, task: &mut Task<'_>) -> bool {
+        let Some(limit) = self.limit else { return false };
+        if self.timer.is_none() {
+            self.timer = self.round.clock.sleep(limit);
+        }
+        self.timer.as_mut().is_some_and(|timer| timer.as_mut().poll(task).is_ready())
+    }
+}
+
+impl<R> Future for Drive<R> {
+    type Output = RoundEnd<R>;
+
+    fn poll(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Self::Output> {
+        self.round.set_runner(task.waker());
+        let end = self.poll_handler(task);
+        let end = match end {
+            None if self.poll_timer(task) => {
+                self.round.close();
+                Some(RoundEnd::Failed(Fault::TimedOut))
+            }
+            end => end,
+        };
+        match end {
+            Some(end) => {
+                self.handler = None;
+                Poll::Ready(end)
+            }
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<R> Drop for Drive<R> {
+    fn drop(&mut self) {
+        self.round.close();
+    }
+}
+
+/// Only boxes inside: nothing is pinned in place.
+impl<R> Unpin for Drive<R> {}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("no message").to_owned()
+}

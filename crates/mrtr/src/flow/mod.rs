@@ -1,0 +1,36 @@
+//! The replay engine: a handler is one straight async function, and every round runs it from the top.
+//!
+//! What earlier rounds settled comes back from the [`journal`](Journal) at once; the first thing that is not settled ends
+//! the round. The module does no I/O and has no clock of its own: it polls the one future it is given.
+//!
+//! - `journal`: what rounds settled, in call order; the only thing that survives a round.
+//! - `round`: one run of the handler: matches calls against the journal, collects what must be asked.
+//! - `drive`: polls the handler until the round ends.
+//! - `context`, `ask`, `elicit`, `model`, `wait`: what a handler calls; `answer`: what came back, parsed.
+
+mod answer;
+mod ask;
+mod client_info;
+mod clock;
+mod context;
+mod drive;
+mod elicit;
+mod error;
+mod journal;
+mod model;
+mod outcome;
+mod round;
+mod wait;
+
+pub use client_info::ClientInfo;
+pub use clock::{Clock, Sleep, SystemClock};
+pub use context::Context;
+pub(crate) use drive::{Drive, Handling, RoundEnd};
+pub use ask::{Ask, AskOutcome};
+pub use elicit::{FormOf, UrlVisit};
+pub use error::ContextError;
+pub(crate) use journal::Journal;
+pub use model::{ClientRequest, CreateMessage, CreateMessageResult, Root};
+pub use outcome::Outcome;
+pub(crate) use round::{Fault, Round, Suspension};
+pub use wait::Until;
