@@ -1,10 +1,13 @@
 //! MCP Multi Round-Trip Requests: tools that ask the user in the middle of a call.
 
+pub mod flow;
 pub mod form;
 pub mod seal;
 pub mod server;
 pub mod wire;
 
+pub use flow::{Context, ContextError, Outcome};
+pub use server::{IntoToolResult, Json, NoArguments, Server, Tool, ToolError, ToolResult};
 pub use seal::{Keyring, KeyringError, Principal};
 
 #[cfg(feature = "client")]

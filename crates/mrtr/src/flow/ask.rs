@@ -12,7 +12,7 @@ use std::task::{Context as Task, Poll};
 use serde_json::value::RawValue;
 
 use super::journal::{Answer, Kind, State};
-use super::round::{Begun, CallGuard, CallId, Fault, Open, Round};
+use super::round::{Begun, CallGuard, CallId, Fault, Open, Round, UrlQuestion};
 use super::{ClientInfo, ContextError, Outcome};
 use crate::seal::Digest;
 use crate::wire::ClientCapabilities;
@@ -36,7 +36,9 @@ pub trait Question: Send {
     #[doc(hidden)]
     fn recall(&self, recorded: &str) -> Result<Self::Output, String>;
     #[doc(hidden)]
-    fn asked(&self, _round: &Round) {}
+    fn visits(&self) -> Option<(&str, &str)> {
+        None
+    }
 }
 
 /// What a question is, once it is known to be well formed.
@@ -140,13 +142,13 @@ impl<Q: Question> AskOutcome<Q> {
         };
         match self.round.begin(&self.key, prepared.kind, Some(prepared.digest))? {
             Begun::Held => Ok(None),
-            Begun::Replayed(_, state) => self.replay(state),
+            Begun::Replayed(state) => self.replay(state),
             Begun::New(id, open) => self.decide(id, open, &prepared, task),
         }
     }
 
     fn replay(&mut self, state: State) -> Result<Option<Outcome<Q::Output>>, ContextError> {
-        self.question.asked(&self.round);
+        self.remember();
         match state {
             State::Answered { answer: Answer::Accepted(recorded), .. } => match self.question.recall(&recorded) {
                 Ok(value) => Ok(Some(Outcome::Accepted(value))),
@@ -175,7 +177,7 @@ impl<Q: Question> AskOutcome<Q> {
         let mut attempts = open.attempts;
         let mut again = Again { problems: None, kept: open.kept };
         if let Some(answer) = open.answer {
-            self.question.asked(&self.round);
+            self.remember();
             match self.question.judge(&answer) {
                 Verdict::Accepted(value, recorded) => {
                     self.round.settle(id, answered(Answer::Accepted(recorded)));
@@ -212,6 +214,13 @@ impl<Q: Question> AskOutcome<Q> {
         self.round.open(id, State::Open { asked, attempts, kept: again.kept }, Some(request), task.waker());
         self.open = Some(CallGuard { round: Arc::clone(&self.round), id });
         Ok(None)
+    }
+
+    /// A wait may want to send the user there again.
+    fn remember(&self) {
+        if let Some((message, url)) = self.question.visits() {
+            self.round.remember_url(UrlQuestion { message: message.to_owned(), url: url.to_owned() });
+        }
     }
 
     fn exhausted(&self, problems: String) -> ContextError {

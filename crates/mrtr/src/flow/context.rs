@@ -140,7 +140,7 @@ impl Context {
             reason: error.to_string(),
         };
         let id = match self.round.begin(&key, Kind::Step, None)? {
-            Begun::Replayed(_, State::Done(recorded)) => {
+            Begun::Replayed(State::Done(recorded)) => {
                 return serde_json::from_str(&recorded).map(Ok).map_err(|error| unkeepable(&key, error));
             }
             Begun::New(id, _) => id,

@@ -12,7 +12,7 @@ use serde_json::{Value, json, value::RawValue};
 use super::answer::ElicitResult;
 use super::ask::{Again, Ask, Prepared, Question, Verdict};
 use super::journal::Kind;
-use super::round::{Round, UrlQuestion};
+use super::round::UrlQuestion;
 use crate::form::{Form, SchemaError};
 use crate::seal::Digest;
 use crate::wire::ClientCapabilities;
@@ -96,16 +96,16 @@ impl<T: DeserializeOwned + Send> Question for FormOf<T> {
         };
         let Ok(form) = &self.form else { return invalid("the form is broken".into(), None) };
         let content = match form.validate(&content) {
-            Ok(content) => Value::Object(content),
+            Ok(content) => content,
             Err(problems) => {
                 let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
                 return invalid(problems.join("; "), Some(Value::Object(form.valid_part(&content)).to_string()));
             }
         };
-        let recorded = content.to_string();
-        let value: T = match serde_json::from_value(content) {
+        let recorded = Value::Object(content.clone()).to_string();
+        let value: T = match form.decode(content) {
             Ok(value) => value,
-            Err(error) => return invalid(error.to_string(), Some(recorded)),
+            Err(problem) => return invalid(problem.to_string(), Some(recorded)),
         };
         match self.check.as_ref().map_or(Ok(()), |check| check(&value)) {
             Ok(()) => Verdict::Accepted(value, recorded),
@@ -178,8 +178,8 @@ impl Question for UrlVisit {
         Ok(())
     }
 
-    fn asked(&self, round: &Round) {
-        round.remember_url(self.0.clone());
+    fn visits(&self) -> Option<(&str, &str)> {
+        Some((&self.0.message, &self.0.url))
     }
 }
 

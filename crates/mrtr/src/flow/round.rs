@@ -120,7 +120,7 @@ impl Drop for CallGuard {
 #[derive(Debug)]
 pub(crate) enum Begun {
     /// Settled by an earlier round.
-    Replayed(CallId, State),
+    Replayed(State),
     /// To be asked or run; with what is known about an earlier try, and this round's answer if it counts.
     New(CallId, Open),
     /// Not to be answered in this round: something else has already decided how it ends.
@@ -302,7 +302,7 @@ impl Core {
         let phase = if settled { Phase::Settled } else { Phase::Begun };
         self.calls.push(Call { entry, phase, prior: found });
         match recalled {
-            Some(state) if settled => Begun::Replayed(id, state),
+            Some(state) if settled => Begun::Replayed(state),
             Some(State::Open { attempts, kept, .. }) => {
                 Begun::New(id, Open { attempts, kept, answer: self.answers.remove(key) })
             }

@@ -81,10 +81,10 @@ where
 {
     async fn run(mut self) -> Result<T, ContextError> {
         let (id, open) = match self.round.begin(&self.key, Kind::Wait, None)? {
-            Begun::Replayed(_, State::Done(recorded)) => {
+            Begun::Replayed(State::Done(recorded)) => {
                 return serde_json::from_str(&recorded).map_err(|error| self.unkeepable(&error));
             }
-            Begun::Replayed(_, State::Answered { answer, .. }) => return Err(self.refused(&answer)),
+            Begun::Replayed(State::Answered { answer, .. }) => return Err(self.refused(&answer)),
             Begun::New(id, open) => (id, open),
             Begun::Replayed(..) | Begun::Held => return Err(self.round.over(&self.key).await),
         };

@@ -226,7 +226,7 @@ fn is_whole_type_error(error: &ValidationError<'_>) -> bool {
     error.instance_path().is_empty() && matches!(error.kind(), ValidationErrorKind::Type { .. })
 }
 
-fn compile(schema: &Value) -> Option<Validator> {
+pub(crate) fn compile(schema: &Value) -> Option<Validator> {
     let patterns = PatternOptions::regex()
         .size_limit(PATTERN_BYTES)
         .dfa_size_limit(PATTERN_BYTES);

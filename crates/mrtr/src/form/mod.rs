@@ -48,8 +48,10 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-#[allow(unused_imports, reason = "for the engine, which asks on every request")]
 pub(crate) use cache::cached;
+pub(crate) use judge::compile;
+pub(crate) use problem::harmless;
+pub(crate) use read::whole;
 pub use field::{Choice, Field, FieldKind, TextFormat};
 pub use problem::Problem;
 pub use strict::SchemaError;

@@ -53,7 +53,7 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 /// A peer's text cut at `limit` characters, with control and invisible characters shown as their codes.
-pub(super) fn harmless(text: &str, limit: usize) -> String {
+pub(crate) fn harmless(text: &str, limit: usize) -> String {
     let mut shown = String::with_capacity(text.len().min(limit));
     for (position, c) in text.chars().enumerate() {
         if position == limit {

@@ -355,7 +355,7 @@ impl Keywords {
 }
 
 /// A number in its integer spelling, when it is a whole one that 64 bits hold exactly.
-pub(super) fn whole(number: Number) -> Number {
+pub(crate) fn whole(number: Number) -> Number {
     match number.as_f64() {
         Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() <= EXACT => {
             (float as i64).into()

@@ -81,7 +81,7 @@ impl<J> Claims<J> {
 
     /// Seals the claims of a round that ends now.
     pub(crate) fn seal_at(
-        mut self,
+        &mut self,
         keys: &Keyring,
         nonce: [u8; token::NONCE_LEN],
         now: SystemTime,
@@ -91,7 +91,7 @@ impl<J> Claims<J> {
         J: Serialize,
     {
         self.expires = millis(now).saturating_add(u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX));
-        let payload = postcard::to_allocvec(&self).expect("claims hold nothing postcard cannot write");
+        let payload = postcard::to_allocvec(self).expect("claims hold nothing postcard cannot write");
         token::encode(keys, nonce, payload)
     }
 
@@ -151,7 +151,7 @@ mod tests {
     }
 
     fn sealed(lifetime: Duration) -> String {
-        let claims = Claims::first([5; 16], binding(), vec!["answer".to_owned()]);
+        let mut claims = Claims::first([5; 16], binding(), vec!["answer".to_owned()]);
         claims.seal_at(&ring(), [0; 12], UNIX_EPOCH + NOW, lifetime)
     }
 

@@ -1,66 +1,25 @@
-//! The server: builder, registry, dispatch.
-use std::time::{Duration, SystemTime};
-use std::pin::Pin;
-use std::future::Future;
-use std::sync::Arc;
+//! The server: what an author builds, and what answers one message from nothing but that message.
+//!
+//! - `builder`: [`Server`], its settings, and what can be wrong with them.
+//! - `tool`: [`Tool`], a name and an async function.
+//! - `result`: what handlers return.
+//! - `dispatch`: one message in, one reply out; `headers`: the mirrored headers; `call`: one leg of an operation.
+//!
+//! Nothing here knows a transport. [`http`](crate::http) is a thin adapter around [`Dispatch::handle`].
 
-/// A future that ends when the time is over.
-pub type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
+mod arguments;
+mod builder;
+mod call;
+mod dispatch;
+mod headers;
+mod result;
+mod tool;
 
-/// Where the server's time comes from.
-pub trait Clock: Send + Sync + 'static {
-    /// The time of day.
-    fn now(&self) -> SystemTime;
-    /// A timer, or `None` where there are none.
-    fn sleep(&self, duration: Duration) -> Option<Sleep>;
-}
+pub use builder::{BuildError, Server};
+pub use dispatch::{Dispatch, Incoming, Reply};
+pub use headers::{Header, HeaderSource};
+pub use result::{Content, IntoToolResult, Json, ToolError, ToolResult};
+pub use tool::{NoArguments, Tool};
 
+pub use crate::flow::{Clock, Sleep, SystemClock};
 pub use crate::seal::Principal;
-
-/// One header as a transport found it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Header<'a> { /// Not there.
-    Absent, /// Once, in visible ASCII.
-    Value(&'a str), /// Repeated, or not visible ASCII.
-    Invalid }
-
-/// Where dispatch looks up the request's headers; names are lower case.
-pub trait HeaderSource: Sync {
-    /// The header of this name.
-    fn get(&self, name: &str) -> Header<'_>;
-}
-
-/// One message as a transport received it.
-#[allow(missing_debug_implementations)]
-pub struct Incoming<'a> { /// The JSON text.
-    pub body: &'a [u8], /// `None` on transports without headers.
-    pub headers: Option<&'a dyn HeaderSource>, /// The authenticated caller.
-    pub principal: Option<Principal> }
-
-/// What goes back: an HTTP status and a JSON body (empty for an accepted notification).
-#[derive(Debug)]
-pub struct Reply { /// HTTP status.
-    pub status: u16, /// JSON text.
-    pub body: Vec<u8> }
-
-/// A built server.
-#[derive(Debug)]
-pub struct Dispatch {}
-
-impl Dispatch {
-    /// Answers one message.
-    pub async fn handle(&self, _incoming: Incoming<'_>) -> Reply { Reply { status: 200, body: b"{}".to_vec() } }
-}
-
-/// The builder.
-#[derive(Debug)]
-pub struct Server {}
-impl Server {
-    /// Starts a server of this name and version.
-    pub fn new(_name: impl Into<String>, _version: impl Into<String>) -> Self { Self {} }
-    /// Replaces the clock.
-    #[must_use]
-    pub fn clock(self, _clock: Arc<dyn Clock>) -> Self { self }
-    /// Checks everything and freezes it.
-    pub fn build(self) -> Result<Arc<Dispatch>, std::io::Error> { Ok(Arc::new(Dispatch {})) }
-}

@@ -13,7 +13,7 @@ mod meta;
 pub use error::RpcError;
 pub use header::{decode_value, encode_value};
 pub use id::RequestId;
-pub(crate) use message::{Malformed, Message, Params, Request};
+pub(crate) use message::{Malformed, Message, Request};
 pub use meta::{ClientCapabilities, ElicitationCapability, Meta, SamplingCapability};
 
 /// The protocol revision this crate speaks.

@@ -1,0 +1,152 @@
+//! A tool's arguments: bound as text, validated as JSON, decoded as the author's type.
+
+use std::sync::Arc;
+
+use jsonschema::Validator;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, value::RawValue};
+
+use crate::form;
+use crate::wire::RpcError;
+use crate::wire::json;
+
+/// How many complaints about arguments are worth sending.
+const MAX_PROBLEMS: usize = 8;
+
+/// The rules for a tool's arguments.
+#[derive(Clone, Debug)]
+pub(super) struct InputSchema {
+    pub(super) schema: Value,
+    validator: Arc<Validator>,
+}
+
+/// The arguments of one call.
+#[derive(Debug)]
+pub(super) struct Arguments {
+    /// One text for all spellings of the same arguments; what a state is bound to.
+    pub(super) canonical: Vec<u8>,
+    pub(super) value: Value,
+}
+
+impl InputSchema {
+    /// The schema of an author's type.
+    ///
+    /// # Errors
+    /// A sentence that says why it cannot be a tool's input schema.
+    pub(super) fn of<A: JsonSchema>() -> Result<Self, String> {
+        let mut schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<A>().to_value();
+        let object = schema.as_object_mut().ok_or("the schema of its arguments is no object")?;
+        object.shift_remove("$schema");
+        object.shift_remove("title");
+        Self::new(schema)
+    }
+
+    pub(super) fn new(schema: Value) -> Result<Self, String> {
+        if schema.get("type").and_then(Value::as_str) != Some("object") {
+            return Err("arguments must be a struct with named fields; use NoArguments for none".to_owned());
+        }
+        let validator = form::compile(&schema).ok_or("the schema of its arguments does not compile")?;
+        Ok(Self { schema, validator: Arc::new(validator) })
+    }
+
+    /// Everything that is wrong with arguments, in one sentence the model can act on.
+    pub(super) fn check(&self, arguments: &Value) -> Result<(), String> {
+        if self.validator.is_valid(arguments) {
+            return Ok(());
+        }
+        let problems: Vec<String> = self
+            .validator
+            .iter_errors(arguments)
+            .take(MAX_PROBLEMS)
+            .map(|error| {
+                let path = error.instance_path().to_string();
+                let path = if path.is_empty() { String::new() } else { format!("{}: ", form::harmless(&path, 80)) };
+                format!("{path}{}", form::harmless(&error.to_string(), 200))
+            })
+            .collect();
+        Err(problems.join("; "))
+    }
+}
+
+impl Arguments {
+    /// Reads `params.arguments`; absent ones are an empty object.
+    ///
+    /// # Errors
+    /// `-32602` when they are not an object, name a key twice, hold half a surrogate pair or nest too deep.
+    pub(super) fn parse(raw: Option<&RawValue>) -> Result<Self, RpcError> {
+        let text = raw.map_or("{}", RawValue::get);
+        let malformed = |why: &dyn std::fmt::Display| RpcError::malformed_params(format!("params.arguments: {why}"));
+        let canonical = json::canonical(text).map_err(|error| malformed(&error))?;
+        match serde_json::from_str(text) {
+            Ok(value @ Value::Object(_)) => Ok(Self { canonical, value }),
+            Ok(_) => Err(malformed(&"it must be an object")),
+            Err(error) => Err(malformed(&error)),
+        }
+    }
+}
+
+/// Decodes validated arguments. A whole number spelled as a float is an integer to the schema, so it is one here too.
+pub(super) fn decode<A: DeserializeOwned>(arguments: Value) -> Result<A, String> {
+    if !has_whole_floats(&arguments) {
+        return serde_json::from_value(arguments).map_err(|error| error.to_string());
+    }
+    A::deserialize(&arguments)
+        .or_else(|_| serde_json::from_value(whole(arguments)))
+        .map_err(|error: serde_json::Error| error.to_string())
+}
+
+fn has_whole_floats(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.is_f64(),
+        Value::Array(items) => items.iter().any(has_whole_floats),
+        Value::Object(members) => members.values().any(has_whole_floats),
+        Value::Null | Value::Bool(_) | Value::String(_) => false,
+    }
+}
+
+fn whole(value: Value) -> Value {
+    match value {
+        Value::Number(number) => Value::Number(form::whole(number)),
+        Value::Array(items) => items.into_iter().map(whole).collect(),
+        Value::Object(members) => Value::Object(members.into_iter().map(|(k, v)| (k, whole(v))).collect::<Map<_, _>>()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+    struct Order {
+        item: String,
+        /// How many.
+        #[schemars(range(min = 1))]
+        count: u32,
+        price: Option<f64>,
+    }
+
+    #[test]
+    fn bad_arguments_are_named() {
+        let schema = InputSchema::of::<Order>().expect("a struct");
+        let problems = schema.check(&serde_json::json!({ "item": 5, "count": 0 })).expect_err("invalid");
+        assert!(problems.contains("/item") && problems.contains("/count"), "{problems}");
+        let problems = schema.check(&serde_json::json!({ "count": 1 })).expect_err("invalid");
+        assert!(problems.contains("item"), "{problems}");
+    }
+
+    #[test]
+    fn a_whole_float_decodes_as_an_integer_and_a_fraction_stays_one() {
+        let order: Order = decode(serde_json::json!({ "item": "a", "count": 2.0, "price": 1.5 })).expect("valid");
+        assert_eq!(order, Order { item: "a".into(), count: 2, price: Some(1.5) });
+    }
+
+    #[test]
+    fn something_else_than_a_struct_is_refused_with_the_way_out() {
+        assert!(InputSchema::of::<()>().expect_err("not a struct").contains("NoArguments"));
+        assert!(InputSchema::of::<Vec<String>>().is_err());
+    }
+}

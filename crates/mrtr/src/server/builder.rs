@@ -1,0 +1,192 @@
+//! Building a server: names, tools, keys, limits.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+use tracing::warn;
+
+use super::{Dispatch, Tool};
+use crate::flow::{Clock, SystemClock};
+use crate::seal::Keyring;
+
+/// A server in the making.
+///
+/// ```
+/// use mrtr::{Context, Keyring, NoArguments, Server, Tool};
+///
+/// async fn ping(_: NoArguments, _: Context) -> &'static str { "pong" }
+///
+/// let server = Server::new("pinger", "1.0.0").keys(Keyring::random()).tool(Tool::new("ping", ping)).build()?;
+/// # Ok::<(), mrtr::server::BuildError>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "a server does nothing until it is built or served"]
+pub struct Server {
+    pub(super) name: String,
+    pub(super) version: String,
+    pub(super) title: Option<String>,
+    pub(super) instructions: Option<String>,
+    pub(super) tools: Vec<Tool>,
+    pub(super) keys: Option<Keyring>,
+    pub(super) audience: Option<String>,
+    pub(super) clock: Option<Arc<dyn Clock>>,
+    pub(super) limits: Limits,
+}
+
+/// What bounds an operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) state_lifetime: Duration,
+    pub(super) reask_expired: Duration,
+    pub(super) state_bytes: usize,
+    pub(super) rounds: u32,
+    pub(super) waits: u32,
+    pub(super) handler_time: Duration,
+}
+
+/// Why a server cannot be built.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// A name clients may not be able to use.
+    #[error("tool name {0:?} is not 1 to 128 characters of A-Z a-z 0-9 _ - .")]
+    ToolName(String),
+    /// Two tools of one name.
+    #[error("two tools are named {0:?}; names are unique within a server")]
+    DuplicateTool(String),
+    /// Arguments that make no input schema.
+    #[error("tool {tool:?}: {problem}")]
+    Arguments {
+        /// The tool.
+        tool: String,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl Server {
+    /// A server of this name and version, as clients show it.
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            version: version.into(),
+            title: None,
+            instructions: None,
+            tools: Vec::new(),
+            keys: None,
+            audience: None,
+            clock: None,
+            limits: Limits {
+                state_lifetime: Duration::from_secs(600),
+                reask_expired: Duration::ZERO,
+                state_bytes: 8 * 1024,
+                rounds: 32,
+                waits: 256,
+                handler_time: Duration::from_secs(60),
+            },
+        }
+    }
+
+    /// A name for people.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// How to use this server, for the model.
+    pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
+        self.instructions = Some(instructions.into());
+        self
+    }
+
+    /// Adds a tool.
+    pub fn tool(mut self, tool: Tool) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// The keys that seal request states; all instances of a fleet need the same.
+    ///
+    /// Without keys a random one is made: fine for a single process, and said in the log. Its states end with it.
+    pub fn keys(mut self, keys: Keyring) -> Self {
+        self.keys = Some(keys);
+        self
+    }
+
+    /// The service states are made for. Default: the server's name.
+    ///
+    /// Services that share keys and not tools need different audiences, or one would open the other's states.
+    pub fn audience(mut self, audience: impl Into<String>) -> Self {
+        self.audience = Some(audience.into());
+        self
+    }
+
+    /// How long a question may stay unanswered; default 10 minutes, renewed in every round.
+    ///
+    /// Until then a state can be replayed by whoever has it, so longer is weaker.
+    pub fn state_lifetime(mut self, lifetime: Duration) -> Self {
+        self.limits.state_lifetime = lifetime;
+        self
+    }
+
+    /// Asks again, instead of failing, when a state has expired at most this long ago; default zero, which is never.
+    ///
+    /// The earlier answers are offered as defaults and count only once they are given again. Steps that are done stay
+    /// done.
+    pub fn reask_expired(mut self, within: Duration) -> Self {
+        self.limits.reask_expired = within;
+        self
+    }
+
+    /// The longest request state, in bytes; default 8 KiB. Longer ones are refused, and making one is an error that
+    /// names the keys that fill it.
+    pub fn max_state(mut self, bytes: usize) -> Self {
+        self.limits.state_bytes = bytes;
+        self
+    }
+
+    /// How many rounds an operation may take, not counting those that only wait; default 32.
+    pub fn max_rounds(mut self, rounds: u32) -> Self {
+        self.limits.rounds = rounds;
+        self
+    }
+
+    /// How many rounds may only wait (see [`Context::until`](crate::Context::until)); default 256.
+    pub fn max_waits(mut self, waits: u32) -> Self {
+        self.limits.waits = waits;
+        self
+    }
+
+    /// How long a handler may run in one round; default 60 seconds. Needs a clock with timers, as `serve_http` has.
+    pub fn handler_time(mut self, limit: Duration) -> Self {
+        self.limits.handler_time = limit;
+        self
+    }
+
+    /// Replaces the clock. Transports bring one with timers; tests bring one they move by hand.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Sets the clock unless the author has chosen one.
+    #[cfg(feature = "http")]
+    pub(crate) fn default_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock.get_or_insert(clock);
+        self
+    }
+
+    /// Checks everything once and freezes it, ready to answer.
+    ///
+    /// # Errors
+    /// Tool names that are invalid or taken, arguments that make no input schema.
+    pub fn build(mut self) -> Result<Arc<Dispatch>, BuildError> {
+        let keys = self.keys.take().unwrap_or_else(|| {
+            warn!("no keys given: states are sealed with a random key, and only this process can open them");
+            Keyring::random()
+        });
+        let clock = self.clock.take().unwrap_or_else(|| Arc::new(SystemClock));
+        Dispatch::new(self, keys, clock).map(Arc::new)
+    }
+}

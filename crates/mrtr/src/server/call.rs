@@ -1,0 +1,187 @@
+//! One leg of an operation: open the state, run the handler, seal the state.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{json, value::RawValue};
+use tracing::{Instrument, debug, error, info_span, warn};
+
+use super::arguments::Arguments;
+use super::dispatch::{Dispatch, Registered};
+use super::{ToolResult, result};
+use crate::flow::{ClientInfo, Context, Drive, Fault, Journal, Round, RoundEnd, Suspension};
+use crate::seal::{Binding, Claims, NONCE_LEN, Opened, Principal, StateError};
+use crate::wire::{Request, RpcError, json};
+
+/// What a leg answers: the members of its result.
+type Answer = Result<String, RpcError>;
+
+impl Dispatch {
+    /// `tools/call`: first leg or retry, it makes no difference to the handler.
+    pub(super) async fn call_tool(&self, request: &Request<'_>, principal: Option<Principal>) -> Answer {
+        let Some(name) = &request.params.name else {
+            return Err(RpcError::malformed_params("params.name is missing: the name of the tool to call"));
+        };
+        let Some(registered) = self.tools.get(&*name.0) else {
+            let shown = crate::form::harmless(&name.0, 80);
+            return Err(RpcError::invalid_params(format!("Unknown tool: {shown}")));
+        };
+        let arguments = Arguments::parse(request.params.arguments)?;
+        let answers = answers(request.params.input_responses)?;
+        let binding =
+            Binding::new("tools/call", &name.0, &arguments.canonical, principal.as_ref(), &self.audience);
+        let claims = self.resume(request, &binding)?;
+        let span = info_span!("operation", tool = %name.0, round = claims.round + 1);
+        self.run(registered, arguments, answers, claims, request, principal).instrument(span).await
+    }
+
+    /// What earlier rounds left, or the start of a new operation.
+    fn resume(&self, request: &Request<'_>, binding: &Binding) -> Result<Claims<Journal>, RpcError> {
+        let Some(token) = &request.params.request_state else {
+            return Ok(Claims::first(rand::random(), *binding, Journal::new()));
+        };
+        let opened = if token.0.len() > self.limits.state_bytes {
+            Err(StateError::TooLong)
+        } else {
+            Claims::open_at(&self.keys, &token.0, binding, self.clock.now())
+        };
+        match opened {
+            Ok(Opened::Live(claims)) => Ok(claims),
+            Ok(Opened::Expired(claims, ago)) if ago <= self.limits.reask_expired => Ok(reopen(claims, ago)),
+            Ok(Opened::Expired(..)) => Err(refused(StateError::Expired)),
+            Err(error) => Err(refused(error)),
+        }
+    }
+
+    async fn run(
+        &self,
+        registered: &Registered,
+        arguments: Arguments,
+        answers: HashMap<String, Box<RawValue>>,
+        mut claims: Claims<Journal>,
+        request: &Request<'_>,
+        principal: Option<Principal>,
+    ) -> Answer {
+        if let Err(problems) = registered.input.check(&arguments.value) {
+            return complete(&ToolResult::error(format!("Invalid arguments: {problems}")));
+        }
+        claims.round = claims.round.saturating_add(1);
+        let first = request.params.request_state.is_none();
+        let round = Round::new(claims.operation, claims.round, client(request), principal, Arc::clone(&self.clock))
+            .resume(std::mem::take(&mut claims.journal), answers, first && registered.tool.accept_unasked);
+        let round = Arc::new(round);
+        let handling = match (registered.tool.handler)(arguments.value, Context::new(Arc::clone(&round))) {
+            Ok(handling) => handling,
+            Err(problem) => return complete(&ToolResult::error(format!("Invalid arguments: {problem}"))),
+        };
+        match Drive::new(round, handling, Some(self.limits.handler_time)).await {
+            RoundEnd::Finished(result) => complete(&result),
+            RoundEnd::Suspended(suspension) => self.suspend(claims, suspension),
+            RoundEnd::Failed(fault) => Err(self.failed(fault)),
+        }
+    }
+
+    /// Seals what was settled and asks for the rest.
+    fn suspend(&self, mut claims: Claims<Journal>, suspension: Suspension) -> Answer {
+        let Suspension { requests, journal } = suspension;
+        if requests.is_empty() {
+            claims.waits = claims.waits.saturating_add(1);
+        }
+        if claims.round - claims.waits.min(claims.round) >= self.limits.rounds || claims.waits >= self.limits.waits {
+            warn!(round = claims.round, waits = claims.waits, "the operation takes too many rounds and is given up");
+            return complete(&ToolResult::error("This took too many rounds and was given up."));
+        }
+        claims.journal = journal;
+        let now = self.clock.now();
+        let nonce: [u8; NONCE_LEN] = rand::random();
+        let state = claims.seal_at(&self.keys, nonce, now, self.limits.state_lifetime);
+        if state.len() > self.limits.state_bytes {
+            let sizes = sizes(&claims.journal);
+            error!(bytes = state.len(), limit = self.limits.state_bytes, "the request state is too large: {sizes}");
+            return Err(RpcError::internal("the operation's state is too large; the server's log names the keys"));
+        }
+        let mut members = String::with_capacity(256 + state.len());
+        members.push_str("\"resultType\":\"input_required\"");
+        for (index, (key, request)) in requests.iter().enumerate() {
+            members.push_str(if index == 0 { ",\"inputRequests\":{" } else { "," });
+            members.push_str(&format!("{}:{request}", json!(key)));
+        }
+        if !requests.is_empty() {
+            members.push('}');
+        }
+        // The token's alphabet needs no escaping.
+        members.push_str(&format!(",\"requestState\":\"{state}\""));
+        Ok(members)
+    }
+
+    fn failed(&self, fault: Fault) -> RpcError {
+        match fault {
+            Fault::MissingCapability(needed) => RpcError::missing_capability(&needed),
+            Fault::Author(problem) => {
+                error!("the handler is at fault: {problem}");
+                RpcError::internal("the tool has a fault; the server's log says which")
+            }
+            Fault::Panicked(text) => {
+                error!("the handler panicked: {text}");
+                RpcError::internal("the tool failed unexpectedly; the server's log says how")
+            }
+            Fault::TimedOut => {
+                error!(limit = ?self.limits.handler_time, "the handler took too long and was stopped");
+                RpcError::internal("the tool took too long and was stopped")
+            }
+        }
+    }
+}
+
+/// An expired operation starts its questions again; what was answered is offered, what was done stays done.
+fn reopen(mut claims: Claims<Journal>, ago: Duration) -> Claims<Journal> {
+    debug!(?ago, "the state has expired; its questions are asked again");
+    claims.journal.iter_mut().for_each(|entry| entry.state.reopen());
+    claims
+}
+
+fn refused(error: StateError) -> RpcError {
+    warn!("a request state was refused: {error}");
+    RpcError::invalid_state()
+}
+
+fn complete(result: &ToolResult) -> Answer {
+    let members = result::members(result).map_err(|error| {
+        error!("the tool's result cannot be written as JSON: {error}");
+        RpcError::internal("the tool's result cannot be written as JSON")
+    })?;
+    Ok(format!("\"resultType\":\"complete\",{members}"))
+}
+
+fn client(request: &Request<'_>) -> ClientInfo {
+    let meta = request.params.meta.as_ref();
+    ClientInfo {
+        implementation: meta
+            .and_then(|meta| meta.client_info())
+            .map(|(name, version)| (name.into_owned(), version.into_owned())),
+        capabilities: meta.and_then(|meta| meta.client_capabilities().ok()).cloned().unwrap_or_default(),
+    }
+}
+
+/// Reads `inputResponses` as raw answers by key. What the answers are worth is for their questions to say.
+fn answers(raw: Option<&RawValue>) -> Result<HashMap<String, Box<RawValue>>, RpcError> {
+    #[derive(Deserialize)]
+    #[serde(transparent)]
+    struct ByKey(HashMap<String, Box<RawValue>>);
+    let Some(raw) = raw else { return Ok(HashMap::new()) };
+    let malformed = |why: &dyn std::fmt::Display| RpcError::malformed_params(format!("params.inputResponses: {why}"));
+    json::canonical(raw.get()).map_err(|error| malformed(&error))?;
+    let ByKey(answers) = serde_json::from_str(raw.get()).map_err(|error| malformed(&error))?;
+    Ok(answers)
+}
+
+/// The journal's keys and what each costs, largest first.
+fn sizes(journal: &Journal) -> String {
+    let mut sizes: Vec<(usize, &str)> =
+        journal.iter().map(|entry| (postcard::to_allocvec(entry).map_or(0, |bytes| bytes.len()), &*entry.key)).collect();
+    sizes.sort_by(|a, b| b.cmp(a));
+    let named: Vec<String> = sizes.iter().take(5).map(|(bytes, key)| format!("{key:?} {bytes} bytes")).collect();
+    named.join(", ")
+}

@@ -1,0 +1,195 @@
+//! One message in, one reply out.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tracing::debug;
+
+use super::arguments::InputSchema;
+use super::builder::Limits;
+use super::headers::{self, HeaderSource};
+use super::{BuildError, Server, Tool};
+use crate::flow::Clock;
+use crate::seal::{Keyring, Principal};
+use crate::wire::{Malformed, Message, PROTOCOL_VERSION, Request, RequestId, RpcError, SUPPORTED_VERSIONS, meta_key};
+
+/// How long clients may keep lists and discovery: they change only with a new process.
+const LIST_TTL_MS: u32 = 300_000;
+
+/// One message as a transport received it.
+pub struct Incoming<'a> {
+    /// The JSON text.
+    pub body: &'a [u8],
+    /// The request's headers; `None` on transports that have none.
+    pub headers: Option<&'a dyn HeaderSource>,
+    /// The authenticated caller, where the transport knows one. States are bound to it.
+    pub principal: Option<Principal>,
+}
+
+/// What goes back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The HTTP status; other transports ignore it. 202 means that nothing is to be sent.
+    pub status: u16,
+    /// The JSON text; empty for an accepted notification.
+    pub body: Vec<u8>,
+}
+
+/// A built server: answers any message from nothing but that message. Shared by all connections.
+#[derive(Debug)]
+pub struct Dispatch {
+    pub(super) tools: HashMap<String, Registered>,
+    pub(super) keys: Keyring,
+    pub(super) audience: String,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) limits: Limits,
+    /// `,"_meta":{...}` with the server's name and version: the end of every result.
+    pub(super) result_end: String,
+    discovery: String,
+    tool_list: String,
+}
+
+#[derive(Debug)]
+pub(super) struct Registered {
+    pub(super) tool: Tool,
+    pub(super) input: InputSchema,
+}
+
+impl Dispatch {
+    pub(super) fn new(server: Server, keys: Keyring, clock: Arc<dyn Clock>) -> Result<Self, BuildError> {
+        let mut info = json!({ "name": server.name, "version": server.version });
+        if let Some(title) = &server.title {
+            info["title"] = json!(title);
+        }
+        let mut discovery = json!({
+            "supportedVersions": SUPPORTED_VERSIONS,
+            "capabilities": { "tools": {} },
+            "ttlMs": LIST_TTL_MS,
+            "cacheScope": "public",
+        });
+        if let Some(instructions) = &server.instructions {
+            discovery["instructions"] = json!(instructions);
+        }
+        let mut definitions = Vec::with_capacity(server.tools.len());
+        let mut tools = HashMap::with_capacity(server.tools.len());
+        for tool in server.tools {
+            let (name, registered) = register(tool, &mut definitions)?;
+            if tools.insert(name.clone(), registered).is_some() {
+                return Err(BuildError::DuplicateTool(name));
+            }
+        }
+        let tool_list = json!({ "tools": definitions, "ttlMs": LIST_TTL_MS, "cacheScope": "public" });
+        Ok(Self {
+            tools,
+            keys,
+            audience: server.audience.unwrap_or(server.name),
+            clock,
+            limits: server.limits,
+            result_end: format!(",\"_meta\":{}", json!({ meta_key::SERVER_INFO: info })),
+            discovery: members(&discovery),
+            tool_list: members(&tool_list),
+        })
+    }
+
+    /// Answers one message.
+    ///
+    /// Dropping the future cancels the handler that is running for it. Nothing is kept between two calls: whatever an
+    /// unfinished operation needs is in the reply.
+    pub async fn handle(&self, incoming: Incoming<'_>) -> Reply {
+        match Message::parse(incoming.body) {
+            Ok(Message::Notification) => Reply { status: 202, body: Vec::new() },
+            Ok(Message::Request(request)) => match self.answer(&request, &incoming).await {
+                Ok(result) => self.complete(&request.id, &result),
+                Err(error) => refuse(Some(&request.id), &error),
+            },
+            Err(malformed) => self.malformed(&malformed),
+        }
+    }
+
+    /// The members of a result, or an error.
+    async fn answer(&self, request: &Request<'_>, incoming: &Incoming<'_>) -> Result<String, RpcError> {
+        self.admit(request, incoming)?;
+        match &*request.method {
+            "tools/call" => self.call_tool(request, incoming.principal.clone()).await,
+            "tools/list" => Ok(format!("\"resultType\":\"complete\",{}", self.tool_list)),
+            "server/discover" => Ok(format!("\"resultType\":\"complete\",{}", self.discovery)),
+            method => Err(RpcError::method_not_found(method)),
+        }
+    }
+
+    /// Checks what every request must carry, in the order a client can act on: version, metadata, headers.
+    fn admit(&self, request: &Request<'_>, incoming: &Incoming<'_>) -> Result<(), RpcError> {
+        if request.method == "initialize" {
+            // Older clients have no way forward; this text may be all their user sees.
+            let version = request.params.legacy_version.as_ref().map_or("", |text| &*text.0);
+            return Err(RpcError::unsupported_version(version));
+        }
+        let header_version = incoming.headers.map(headers::version).transpose()?;
+        let no_meta = Default::default();
+        let meta = request.params.meta.as_ref().unwrap_or(&no_meta);
+        let version = match (meta.protocol_version(), header_version) {
+            (Err(_), Some(other)) if !SUPPORTED_VERSIONS.contains(&other) => {
+                return Err(RpcError::unsupported_version(other));
+            }
+            (version, _) => version?,
+        };
+        meta.client_capabilities()?;
+        if let Some(headers) = incoming.headers {
+            headers::check(headers, request, version)?;
+        }
+        if version != PROTOCOL_VERSION {
+            return Err(RpcError::unsupported_version(version));
+        }
+        Ok(())
+    }
+
+    fn malformed(&self, malformed: &Malformed<'_>) -> Reply {
+        let unknown = malformed.method.as_deref().filter(|method| !self.knows(method));
+        match unknown {
+            Some(method) => refuse(malformed.id.as_ref(), &RpcError::method_not_found(method)),
+            None => refuse(malformed.id.as_ref(), &malformed.error),
+        }
+    }
+
+    fn knows(&self, method: &str) -> bool {
+        matches!(method, "tools/call" | "tools/list" | "server/discover" | "initialize")
+    }
+
+    fn complete(&self, id: &RequestId, result: &str) -> Reply {
+        let (id, end) = (id.as_json(), &self.result_end);
+        let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{{result}{end}}}}}");
+        Reply { status: 200, body: body.into_bytes() }
+    }
+}
+
+fn register(tool: Tool, definitions: &mut Vec<Value>) -> Result<(String, Registered), BuildError> {
+    let name = tool.name.clone();
+    if !tool.has_valid_name() {
+        return Err(BuildError::ToolName(name));
+    }
+    match tool.input.clone() {
+        Ok(input) => {
+            definitions.push(tool.definition(&input.schema));
+            Ok((name, Registered { tool, input }))
+        }
+        Err(problem) => Err(BuildError::Arguments { tool: name, problem }),
+    }
+}
+
+fn refuse(id: Option<&RequestId>, error: &RpcError) -> Reply {
+    debug!(code = error.code(), "request refused: {}", error.message());
+    Reply { status: error.status(), body: error.to_response(id) }
+}
+
+/// An object's members without its braces, so that a writer can add more.
+pub(super) fn members(object: &Value) -> String {
+    let text = object.to_string();
+    text[1..text.len() - 1].to_owned()
+}
+
+impl std::fmt::Debug for Incoming<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Incoming").field("bytes", &self.body.len()).finish_non_exhaustive()
+    }
+}

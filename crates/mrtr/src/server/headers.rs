@@ -1,0 +1,84 @@
+//! The headers that mirror the body, so that intermediaries can route without parsing it.
+//!
+//! Spec: `basic/transports/streamable-http#server-validation`. A server that reads the body must refuse a difference:
+//! otherwise whoever routed on the header was lied to.
+
+use crate::wire::{Request, RpcError, decode_value};
+
+/// One header as a transport found it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Header<'a> {
+    /// Not there.
+    Absent,
+    /// There once, in visible ASCII.
+    Value(&'a str),
+    /// Repeated, or holding bytes a header value must not.
+    Invalid,
+}
+
+/// Where the headers of a request are looked up; names are given in lower case.
+pub trait HeaderSource: Sync {
+    /// The header of this name.
+    fn get(&self, name: &str) -> Header<'_>;
+}
+
+/// The methods whose target `Mcp-Name` repeats.
+const NAMED: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
+
+/// Compares the headers with the body. `version` is what `_meta` says.
+///
+/// # Errors
+/// `-32020` naming the header that is missing, malformed or different.
+pub(super) fn check(headers: &dyn HeaderSource, request: &Request<'_>, version: &str) -> Result<(), RpcError> {
+    expect(headers, "MCP-Protocol-Version", version, Encoding::Plain)?;
+    expect(headers, "Mcp-Method", &request.method, Encoding::Plain)?;
+    if NAMED.contains(&&*request.method) {
+        let target = request.params.name.as_ref().or(request.params.uri.as_ref());
+        let target = target.map_or("", |text| &*text.0);
+        expect(headers, "Mcp-Name", target, Encoding::Sentinel)?;
+    }
+    Ok(())
+}
+
+/// The protocol version header, for requests whose body is not trusted to have one.
+pub(super) fn version(headers: &dyn HeaderSource) -> Result<&str, RpcError> {
+    read(headers, "MCP-Protocol-Version")
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Encoding {
+    Plain,
+    /// May be Base64 behind the sentinel.
+    Sentinel,
+}
+
+fn expect(headers: &dyn HeaderSource, name: &str, body: &str, encoding: Encoding) -> Result<(), RpcError> {
+    let header = read(headers, name)?;
+    let decoded = match encoding {
+        Encoding::Plain => Some(header.into()),
+        Encoding::Sentinel => decode_value(header),
+    };
+    match decoded {
+        Some(value) if value == body => Ok(()),
+        Some(value) => Err(RpcError::header_mismatch(format!(
+            "Header mismatch: {name} is {}, the body says {}",
+            shown(&value),
+            shown(body)
+        ))),
+        None => Err(RpcError::header_mismatch(format!("Header mismatch: {name} is not valid Base64 of UTF-8"))),
+    }
+}
+
+fn read<'h>(headers: &'h dyn HeaderSource, name: &str) -> Result<&'h str, RpcError> {
+    match headers.get(&name.to_ascii_lowercase()) {
+        Header::Value(value) => Ok(value),
+        Header::Absent => Err(RpcError::header_mismatch(format!("Header mismatch: {name} is missing"))),
+        Header::Invalid => Err(RpcError::header_mismatch(format!(
+            "Header mismatch: {name} must be given once, in visible ASCII characters"
+        ))),
+    }
+}
+
+fn shown(value: &str) -> String {
+    format!("\"{}\"", crate::form::harmless(value, 80))
+}
