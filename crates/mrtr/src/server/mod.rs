@@ -47,6 +47,11 @@ pub struct Reply { /// HTTP status.
     pub status: u16, /// JSON text.
     pub body: Vec<u8> }
 
+/// Why a server could not be built.
+#[derive(Debug, thiserror::Error)]
+#[error("the server's definition is wrong")]
+pub struct BuildError;
+
 /// A built server.
 #[derive(Debug)]
 pub struct Dispatch {}
@@ -66,5 +71,5 @@ impl Server {
     #[must_use]
     pub fn clock(self, _clock: Arc<dyn Clock>) -> Self { self }
     /// Checks everything and freezes it.
-    pub fn build(self) -> Result<Arc<Dispatch>, std::io::Error> { Ok(Arc::new(Dispatch {})) }
+    pub fn build(self) -> Result<Arc<Dispatch>, BuildError> { Ok(Arc::new(Dispatch {})) }
 }
