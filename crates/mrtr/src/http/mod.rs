@@ -5,8 +5,10 @@
 //! bytes to [`Dispatch`](crate::server::Dispatch), which owns everything JSON-RPC: methods, `_meta`, the
 //! comparison of headers with the body, status codes.
 //!
-//! The way in:
+//! Three ways in, from least to most control:
 //!
+//! - [`Server::serve_http`](crate::server::Server::serve_http) binds an address and runs until SIGTERM or Ctrl-C;
+//! - [`HttpServer`] chooses the path, timeouts, the listener and the shutdown signal;
 //! - [`McpService`] is a [`tower_service::Service`] to mount in axum or in any hyper server.
 //!
 //! # Who the caller is
@@ -22,17 +24,22 @@
 //! dropped when its client disconnects. A client that closes only its sending half looks the same on the
 //! wire and is treated the same: keep the connection open until the answer is there.
 
+mod accept;
 mod admission;
 mod body;
 mod clock;
 mod endpoint;
 mod headers;
+mod linger;
 mod negotiate;
 mod refusal;
+mod serve;
 mod service;
+mod signal;
 
 pub use self::{
     body::ResponseBody,
     clock::TokioClock,
+    serve::{HttpServer, ServeError, serve},
     service::McpService,
 };
