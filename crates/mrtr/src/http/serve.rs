@@ -84,8 +84,8 @@ impl HttpServer {
 
     /// Binds the address and serves until SIGTERM or Ctrl-C, then stops as [`serve`](Self::serve) does.
     ///
-    /// A second signal drops the running calls at once. The signals are watched before the log says
-    /// `listening`, so a supervisor may send one as soon as it has read that.
+    /// A second signal drops the running calls at once. The signals are watched before the address
+    /// is bound, so a supervisor may send one as soon as the log says `listening`.
     ///
     /// # Errors
     ///
@@ -94,8 +94,8 @@ impl HttpServer {
         self,
         address: impl ToSocketAddrs + fmt::Display,
     ) -> Result<(), ServeError> {
-        let listener = bind(address).await?;
         let (mut first, mut second) = watch_signals()?;
+        let listener = bind(address).await?;
         tokio::select! {
             () = self.serve(listener, first.next()) => {}
             () = async { second.next().await; second.next().await } => {
