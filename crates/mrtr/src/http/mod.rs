@@ -36,6 +36,8 @@ mod refusal;
 mod serve;
 mod service;
 mod signal;
+#[cfg(test)]
+mod tests;
 
 pub use self::{
     body::ResponseBody,

@@ -120,7 +120,7 @@ mod tests {
 
     use super::*;
 
-    fn headers(name: HeaderName, values: &[&'static str]) -> HeaderMap {
+    fn headers(name: &HeaderName, values: &[&'static str]) -> HeaderMap {
         values
             .iter()
             .map(|value| (name.clone(), HeaderValue::from_static(value)))
@@ -143,14 +143,14 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(
-                is_json(&headers(header::CONTENT_TYPE, &[value])),
+                is_json(&headers(&header::CONTENT_TYPE, &[value])),
                 expected,
                 "{value}"
             );
         }
         assert!(!is_json(&HeaderMap::new()));
         assert!(!is_json(&headers(
-            header::CONTENT_TYPE,
+            &header::CONTENT_TYPE,
             &["application/json", "application/json"]
         )));
     }
@@ -177,7 +177,7 @@ mod tests {
             (&[""], false),
         ] {
             assert_eq!(
-                accepts_replies(&headers(header::ACCEPT, values)),
+                accepts_replies(&headers(&header::ACCEPT, values)),
                 expected,
                 "{values:?}"
             );
@@ -194,7 +194,7 @@ mod tests {
             (&["identity", "br"], false),
         ] {
             assert_eq!(
-                is_plain(&headers(header::CONTENT_ENCODING, values)),
+                is_plain(&headers(&header::CONTENT_ENCODING, values)),
                 expected,
                 "{values:?}"
             );
