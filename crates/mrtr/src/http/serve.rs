@@ -164,6 +164,12 @@ impl Server {
     /// The whole of a `main` for one endpoint with the defaults of [`McpService`] and [`HttpServer`]; use
     /// those for anything else. Running calls finish before it returns, for at most 30 seconds.
     ///
+    /// ```no_run
+    /// # async fn run() -> Result<(), mrtr::http::ServeError> {
+    /// mrtr::server::Server::new("releases", "1.0.0").serve_http("127.0.0.1:8080").await
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// When the server's definition is wrong, the address cannot be bound or signals cannot be watched.
