@@ -1,0 +1,142 @@
+//! The accept loop: connections in, hyper on each, and an orderly end.
+
+use std::{convert::Infallible, io, net::SocketAddr, time::Duration};
+
+use http::{Request, Response};
+use hyper::{
+    body::Incoming,
+    server::conn::http1,
+    service::{HttpService, service_fn},
+};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    server::graceful::GracefulShutdown,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    task::{JoinError, JoinSet},
+};
+
+use super::{
+    body::ResponseBody,
+    endpoint::{Endpoint, Handle},
+    linger::Linger,
+    refusal::Refusal,
+    serve::Options,
+};
+
+/// How long accepting rests after the system refused to, typically because no file descriptor is left.
+const REST: Duration = Duration::from_millis(50);
+
+/// Serves connections until `stop` is ready, then lets running calls finish within the drain timeout.
+pub(super) async fn run<H: Handle>(
+    listener: TcpListener,
+    endpoint: Endpoint<H>,
+    options: &Options,
+    stop: impl Future<Output = ()>,
+) {
+    let mut stop = std::pin::pin!(stop);
+    let graceful = GracefulShutdown::new();
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            () = &mut stop => break,
+            (stream, peer) = accept(&listener) => {
+                let connection = graceful.watch(connection(stream, endpoint.clone(), options));
+                connections.spawn(async move {
+                    if let Err(error) = connection.await {
+                        tracing::debug!(%peer, %error, "connection ended early");
+                    }
+                });
+            }
+            Some(ended) = connections.join_next() => report_panic(ended),
+        }
+    }
+
+    // From here on the system refuses new connections.
+    drop(listener);
+    drain(graceful, connections, options.drain_timeout).await;
+}
+
+/// The next connection; a failure to accept is waited out, never the end of the server.
+async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+    loop {
+        match listener.accept().await {
+            Ok(accepted) => return accepted,
+            Err(error) if is_about_one_peer(&error) => {}
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept connections; trying again");
+                tokio::time::sleep(REST).await;
+            }
+        }
+    }
+}
+
+/// Whether a peer gave up before it was accepted, which says nothing about the next one.
+fn is_about_one_peer(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionRefused | ConnectionReset
+    )
+}
+
+fn connection<H: Handle>(
+    stream: TcpStream,
+    endpoint: Endpoint<H>,
+    options: &Options,
+) -> http1::Connection<
+    TokioIo<Linger<TcpStream>>,
+    impl HttpService<Incoming, ResBody = ResponseBody, Error = Infallible, Future: Send> + use<H>,
+> {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "cannot set TCP_NODELAY");
+    }
+    let path = options.path.clone();
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (endpoint, path) = (endpoint.clone(), path.clone());
+        async move { Ok::<_, Infallible>(route(&endpoint, &path, request).await) }
+    });
+    http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(options.header_timeout)
+        .serve_connection(TokioIo::new(Linger::new(stream)), service)
+}
+
+async fn route<H: Handle>(
+    endpoint: &Endpoint<H>,
+    path: &str,
+    request: Request<Incoming>,
+) -> Response<ResponseBody> {
+    if request.uri().path() != path {
+        return Refusal::PathUnknown {
+            endpoint: path.to_owned(),
+        }
+        .into_response();
+    }
+    endpoint.respond(request).await
+}
+
+/// Waits for the running calls; those that outlast the timeout are dropped with their connections.
+async fn drain(graceful: GracefulShutdown, mut connections: JoinSet<()>, timeout: Duration) {
+    let finished = async {
+        graceful.shutdown().await;
+        while let Some(ended) = connections.join_next().await {
+            report_panic(ended);
+        }
+    };
+    if tokio::time::timeout(timeout, finished).await.is_err() {
+        tracing::warn!(
+            connections = connections.len(),
+            "drain timeout is over; dropping what still runs"
+        );
+        connections.shutdown().await;
+    }
+}
+
+/// A panic below a connection ends that connection only.
+fn report_panic(ended: Result<(), JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(%error, "a connection's task failed");
+    }
+}

@@ -1,0 +1,121 @@
+//! Bodies in and out: reading a bounded request body, building a JSON response.
+
+use std::{pin::pin, time::Duration};
+
+use bytes::{Buf, Bytes, BytesMut};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use http_body::Body;
+use http_body_util::{BodyExt, Full};
+
+use super::refusal::Refusal;
+
+/// The body of every response: whole and in memory.
+///
+/// Rely on it being an [`http_body::Body`] only; the type behind the name may change when replies stream.
+pub type ResponseBody = Full<Bytes>;
+
+/// How much of an announced length is reserved up front; the rest is reserved as it arrives, so a large
+/// `Content-Length` alone costs nothing.
+const RESERVE: usize = 64 * 1024;
+
+/// How much of a request body is read, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BodyLimits {
+    pub(super) bytes: usize,
+    pub(super) time: Duration,
+}
+
+/// Reads the whole body, or says why not.
+///
+/// A body announced as too large is refused unread; a body that arrives in one piece is not copied.
+pub(super) async fn read<B>(
+    body: B,
+    headers: &HeaderMap,
+    limits: BodyLimits,
+) -> Result<Bytes, Refusal>
+where
+    B: Body<Data: Buf>,
+{
+    if announced_length(headers).is_some_and(|length| length > limits.bytes as u64) {
+        return Err(Refusal::BodyTooLarge {
+            limit: limits.bytes,
+        });
+    }
+    tokio::time::timeout(limits.time, collect(body, limits.bytes))
+        .await
+        .unwrap_or(Err(Refusal::BodyTooSlow { limit: limits.time }))
+}
+
+fn announced_length(headers: &HeaderMap) -> Option<u64> {
+    headers
+        .get(header::CONTENT_LENGTH)?
+        .to_str()
+        .ok()?
+        .trim()
+        .parse()
+        .ok()
+}
+
+async fn collect<B>(body: B, limit: usize) -> Result<Bytes, Refusal>
+where
+    B: Body<Data: Buf>,
+{
+    let mut body = pin!(body);
+    let Some(first) = next_chunk(&mut body, 0, limit).await? else {
+        return Ok(Bytes::new());
+    };
+    if body.is_end_stream() {
+        return Ok(first);
+    }
+    let Some(second) = next_chunk(&mut body, first.len(), limit).await? else {
+        return Ok(first);
+    };
+
+    let still_to_come = usize::try_from(body.size_hint().lower())
+        .unwrap_or(RESERVE)
+        .min(RESERVE);
+    let mut whole = BytesMut::with_capacity(first.len() + second.len() + still_to_come);
+    whole.extend_from_slice(&first);
+    whole.extend_from_slice(&second);
+    while let Some(chunk) = next_chunk(&mut body, whole.len(), limit).await? {
+        whole.extend_from_slice(&chunk);
+    }
+    Ok(whole.freeze())
+}
+
+/// The next data of the body, unless it takes what was `read` so far over the limit; trailers are skipped.
+async fn next_chunk<B>(body: &mut B, read: usize, limit: usize) -> Result<Option<Bytes>, Refusal>
+where
+    B: Body<Data: Buf> + Unpin,
+{
+    while let Some(frame) = body.frame().await {
+        // What broke is the connection's business; the message is gone either way.
+        let frame = frame.map_err(|_| Refusal::BodyIncomplete)?;
+        let Ok(mut data) = frame.into_data() else {
+            continue;
+        };
+        if data.remaining() > limit.saturating_sub(read) {
+            return Err(Refusal::BodyTooLarge { limit });
+        }
+        return Ok(Some(data.copy_to_bytes(data.remaining())));
+    }
+    Ok(None)
+}
+
+/// A response of this status with a JSON text.
+pub(super) fn json_response(status: StatusCode, json: Bytes) -> Response<ResponseBody> {
+    let mut response = Response::new(Full::new(json));
+    *response.status_mut() = status;
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    response
+}
+
+/// A response of this status and nothing else.
+pub(super) fn empty_response(status: StatusCode) -> Response<ResponseBody> {
+    let mut response = Response::new(Full::default());
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,101 @@
+//! Closing a connection without cutting off the answer that was just written to it.
+//!
+//! Closing a socket that still has unread input makes the kernel reset it, and a reset can overtake the
+//! last response on its way: a client in the middle of sending a body that is too large would see a broken
+//! connection instead of our 413. So, as RFC 9112 (section 9.6) asks, the sending half is closed first and
+//! what the client still sends is read and dropped, for a bounded time.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::{Sleep, sleep},
+};
+
+/// How long input is dropped before the socket is closed regardless.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A stream whose shutdown waits, within bounds, for the peer to stop sending.
+#[derive(Debug)]
+pub(super) struct Linger<S> {
+    stream: S,
+    /// Running from the moment the sending half is closed.
+    patience: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Linger<S> {
+    pub(super) fn new(stream: S) -> Self {
+        Self {
+            stream,
+            patience: None,
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> Linger<S> {
+    /// Ready when the peer has stopped sending, whichever way.
+    fn poll_drop_input(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut scratch = [0; 4096];
+        loop {
+            let mut input = ReadBuf::new(&mut scratch);
+            let read = ready!(Pin::new(&mut self.stream).poll_read(cx, &mut input));
+            if read.is_err() || input.filled().is_empty() {
+                return Poll::Ready(());
+            }
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Linger<S> {
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.patience.is_none() {
+            ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
+        }
+        let patience = self
+            .patience
+            .get_or_insert_with(|| Box::pin(sleep(PATIENCE)));
+        if patience.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Ok(()));
+        }
+        self.poll_drop_input(cx).map(Ok)
+    }
+
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Linger<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}

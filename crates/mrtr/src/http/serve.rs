@@ -1,0 +1,209 @@
+//! Running a server: on an address until a signal, or on a listener until the embedder says so.
+
+use std::{fmt, io, net::SocketAddr, sync::Arc, time::Duration};
+
+use tokio::net::{TcpListener, ToSocketAddrs};
+
+use super::{accept, service::McpService, signal::StopSignals};
+use crate::server::{BuildError, Server};
+
+/// The HTTP/1.1 server around an [`McpService`]: path, timeouts, listener, shutdown.
+///
+/// ```no_run
+/// use mrtr::{http::{HttpServer, McpService}, server::Server};
+///
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// let service = McpService::new(Server::new("releases", "1.0.0").build()?).allow_host("api.example.com");
+/// HttpServer::new(service).path("/rpc").listen("0.0.0.0:8080").await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// It speaks plain HTTP/1.1 with keep-alive; TLS belongs to a proxy in front. The number of connections is
+/// not limited: an idle one costs a file descriptor, a task and a few KiB, so bound them with the process's
+/// descriptor limit. When that is reached accepting pauses and goes on; nothing ends.
+#[derive(Clone, Debug)]
+pub struct HttpServer {
+    service: McpService,
+    options: Options,
+}
+
+/// What [`HttpServer`] can be told about serving.
+#[derive(Clone, Debug)]
+pub(super) struct Options {
+    pub(super) path: Arc<str>,
+    pub(super) header_timeout: Duration,
+    pub(super) drain_timeout: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            path: Arc::from("/mcp"),
+            header_timeout: Duration::from_secs(30),
+            drain_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+impl HttpServer {
+    /// Serves this endpoint at `/mcp`.
+    #[must_use]
+    pub fn new(service: McpService) -> Self {
+        Self {
+            service,
+            options: Options::default(),
+        }
+    }
+
+    /// Sets the endpoint's path, compared exactly; every other path is answered with 404. Default: `/mcp`.
+    #[must_use]
+    pub fn path(mut self, path: impl Into<Arc<str>>) -> Self {
+        self.options.path = path.into();
+        self
+    }
+
+    /// Sets how long a connection may take to send a request's headers.
+    ///
+    /// The time runs from the moment the connection is ready for a request, so this is also how long a
+    /// connection may idle between requests. Default: 30 seconds.
+    #[must_use]
+    pub fn header_timeout(mut self, timeout: Duration) -> Self {
+        self.options.header_timeout = timeout;
+        self
+    }
+
+    /// Sets how long running calls may go on after the server was told to stop; then they are dropped.
+    ///
+    /// Keep it below the time your supervisor waits between SIGTERM and SIGKILL. Default: 30 seconds.
+    #[must_use]
+    pub fn drain_timeout(mut self, timeout: Duration) -> Self {
+        self.options.drain_timeout = timeout;
+        self
+    }
+
+    /// Binds the address and serves until SIGTERM or Ctrl-C, then stops as [`serve`](Self::serve) does.
+    ///
+    /// A second signal drops the running calls at once. The signals are watched before the address
+    /// is bound, so a supervisor may send one as soon as the log says `listening`.
+    ///
+    /// # Errors
+    ///
+    /// When the address cannot be bound or the signals cannot be watched. Once listening, it cannot fail.
+    pub async fn listen(
+        self,
+        address: impl ToSocketAddrs + fmt::Display,
+    ) -> Result<(), ServeError> {
+        let (mut first, mut second) = watch_signals()?;
+        let listener = bind(address).await?;
+        tokio::select! {
+            () = self.serve(listener, first.next()) => {}
+            () = async { second.next().await; second.next().await } => {
+                tracing::warn!("told to stop twice; dropping what still runs");
+            }
+        }
+        Ok(())
+    }
+
+    /// Serves a listener until `stop` is ready, then stops in order.
+    ///
+    /// Stopping closes the listener, so that new connections are refused and a load balancer goes elsewhere;
+    /// idle connections are closed; running calls finish and their replies are sent, within the
+    /// [drain timeout](Self::drain_timeout). Dropping the future drops everything at once.
+    ///
+    /// The listener's own IP address is an allowed host. Bound to all addresses there is no such address:
+    /// unless [`McpService::allow_host`] named one, a warning in the log says that only loopback is answered.
+    pub async fn serve(mut self, listener: TcpListener, stop: impl Future<Output = ()>) {
+        match listener.local_addr() {
+            Ok(address) => self.announce(address),
+            Err(error) => {
+                tracing::warn!(%error, "listening on an address the system does not tell")
+            }
+        }
+        accept::run(listener, self.service.endpoint, &self.options, stop).await;
+        tracing::info!("stopped");
+    }
+
+    fn announce(&mut self, address: SocketAddr) {
+        tracing::info!(%address, path = %self.options.path, "listening");
+        let admission = &mut self.service.endpoint.rules_mut().admission;
+        if !address.ip().is_unspecified() {
+            admission.allow_ip(address.ip());
+        } else if admission.is_loopback_only() {
+            tracing::warn!(
+                "listening on all addresses but answering to loopback hosts only; \
+                 name the host clients use with McpService::allow_host"
+            );
+        }
+    }
+}
+
+async fn bind(address: impl ToSocketAddrs + fmt::Display) -> Result<TcpListener, ServeError> {
+    let name = address.to_string();
+    TcpListener::bind(address)
+        .await
+        .map_err(|source| ServeError::Bind {
+            address: name,
+            source,
+        })
+}
+
+fn watch_signals() -> Result<(StopSignals, StopSignals), ServeError> {
+    let watch = || StopSignals::watch().map_err(ServeError::Signals);
+    Ok((watch()?, watch()?))
+}
+
+/// Serves a listener with the default [`HttpServer`] until `stop` is ready, then stops in order.
+pub async fn serve(listener: TcpListener, service: McpService, stop: impl Future<Output = ()>) {
+    HttpServer::new(service).serve(listener, stop).await;
+}
+
+impl Server {
+    /// Builds the server, binds the address and serves `/mcp` until SIGTERM or Ctrl-C.
+    ///
+    /// The whole of a `main` for one endpoint with the defaults of [`McpService`] and [`HttpServer`]; use
+    /// those for anything else. Running calls finish before it returns, for at most 30 seconds.
+    ///
+    /// ```no_run
+    /// # async fn run() -> Result<(), mrtr::http::ServeError> {
+    /// mrtr::server::Server::new("releases", "1.0.0").serve_http("127.0.0.1:8080").await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the server's definition is wrong, the address cannot be bound or signals cannot be watched.
+    ///
+    /// # Security
+    ///
+    /// Answers only to loopback hosts and to the IP address it is bound to; see [`McpService`].
+    pub async fn serve_http(
+        self,
+        address: impl ToSocketAddrs + fmt::Display,
+    ) -> Result<(), ServeError> {
+        let server = self.build().map_err(ServeError::Build)?;
+        HttpServer::new(McpService::new(server))
+            .listen(address)
+            .await
+    }
+}
+
+/// Why a server did not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The server's definition is wrong.
+    #[error("cannot build the server")]
+    Build(#[source] BuildError),
+    /// The address cannot be bound: taken, not ours, or not permitted.
+    #[error("cannot listen on {address}")]
+    Bind {
+        /// The address as it was given.
+        address: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The termination signals cannot be watched.
+    #[error("cannot watch for termination signals")]
+    Signals(#[source] io::Error),
+}

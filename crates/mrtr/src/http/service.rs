@@ -1,0 +1,132 @@
+//! The tower service: what axum mounts and hyper serves.
+
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Buf;
+use http::{Request, Response};
+use http_body::Body;
+use tower_service::Service;
+
+use super::{body::ResponseBody, endpoint::Endpoint};
+use crate::server::Dispatch;
+
+/// An MCP endpoint as a [`tower_service::Service`]: every refusal is a response, so it cannot fail.
+///
+/// It looks at no path: what is routed to it is the endpoint. It takes any body type, must run inside a
+/// tokio runtime (its timeouts use tokio's timer), and is always ready. Clones share everything, and each
+/// costs two reference counts. Dropping a call's future cancels the handler behind it.
+///
+/// ```
+/// use mrtr::{http::McpService, server::Server};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = Server::new("releases", "1.0.0").build()?;
+/// let service = McpService::new(server).allow_host("api.example.com");
+/// let app: axum::Router = axum::Router::new().route_service("/mcp", service);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Security
+///
+/// Requests are refused with 403 unless their `Host` is `localhost`, `127.0.0.1` or `[::1]` (any port) or one
+/// given to [`allow_host`](Self::allow_host), and unless their `Origin`, if there is one, is a loopback page
+/// or one given to [`allow_origin`](Self::allow_origin). Without this, any web page could reach a server on
+/// its visitor's machine. `Mcp-Session-Id` and `Last-Event-ID` are ignored: there are no sessions to find.
+#[derive(Clone, Debug)]
+pub struct McpService {
+    pub(super) endpoint: Endpoint<Dispatch>,
+}
+
+impl McpService {
+    /// Serves a built server to loopback clients, with the default limits.
+    #[must_use]
+    pub fn new(server: Arc<Dispatch>) -> Self {
+        Self {
+            endpoint: Endpoint::new(server),
+        }
+    }
+
+    /// Sets the largest body that is read; a larger one is answered with 413.
+    ///
+    /// A body announced as larger is refused unread. Memory per running request is at most this. Default:
+    /// 4 MiB.
+    #[must_use]
+    pub fn max_body(mut self, bytes: usize) -> Self {
+        self.endpoint.rules_mut().body.bytes = bytes;
+        self
+    }
+
+    /// Sets how long a body may take to arrive once its headers are there; a slower one is answered with 408.
+    ///
+    /// Default: 30 seconds. Raise it for large bodies over slow links.
+    #[must_use]
+    pub fn body_timeout(mut self, timeout: Duration) -> Self {
+        self.endpoint.rules_mut().body.time = timeout;
+        self
+    }
+
+    /// Answers to this host too: `api.example.com` on every port, `api.example.com:8443` on that port only.
+    ///
+    /// Name every host under which clients reach the server, as they spell it in their URL; behind a proxy
+    /// that keeps the `Host` header that is the proxy's public name. Letter case does not matter; there are
+    /// no wildcards. What is not a host name is ignored, with a warning in the log. Default: loopback only.
+    #[must_use]
+    pub fn allow_host(mut self, host: impl AsRef<str>) -> Self {
+        self.endpoint
+            .rules_mut()
+            .admission
+            .allow_host(host.as_ref());
+        self
+    }
+
+    /// Serves pages of this origin too, written as browsers send it: `https://app.example.com`.
+    ///
+    /// Scheme, host and port must be equal. `null`, the origin of every sandboxed page, cannot be allowed.
+    /// This only lets the requests in: the CORS headers a browser wants to see as well are a layer of their
+    /// own in front. Default: `http` and `https` pages of loopback hosts, on any port.
+    #[must_use]
+    pub fn allow_origin(mut self, origin: impl AsRef<str>) -> Self {
+        self.endpoint
+            .rules_mut()
+            .admission
+            .allow_origin(origin.as_ref());
+        self
+    }
+
+    /// Answers to every `Host`, even a missing one; `Origin` is still checked.
+    ///
+    /// # Security
+    ///
+    /// Right only where something in front, such as a proxy that routes by name, already refuses foreign
+    /// hosts. On a machine that also runs a browser it opens the server to DNS rebinding.
+    #[must_use]
+    pub fn danger_allow_any_host(mut self) -> Self {
+        self.endpoint.rules_mut().admission.allow_any_host();
+        self
+    }
+}
+
+impl<B> Service<Request<B>> for McpService
+where
+    B: Body<Data: Buf> + Send + 'static,
+{
+    type Response = Response<ResponseBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let endpoint = self.endpoint.clone();
+        Box::pin(async move { Ok(endpoint.respond(request).await) })
+    }
+}
