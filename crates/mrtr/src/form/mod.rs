@@ -262,7 +262,7 @@ impl Form {
                 None
             };
             unit.ok_or_else(|| {
-                let detail = problem::harmless(&error.to_string(), DETAIL);
+                let detail = harmless(&error.to_string(), DETAIL);
                 Problem::whole(format!("the answer cannot be read: {detail}"))
             })
         })

@@ -6,7 +6,7 @@ use crate::server::{Clock, Sleep};
 
 /// Tells the system's time and waits on tokio's timer.
 ///
-/// Timers must be started inside a tokio runtime, which is where [`McpService`](super::McpService) runs.
+/// Outside a tokio runtime it has no timers, and what would wait does not.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TokioClock;
 
@@ -16,6 +16,7 @@ impl Clock for TokioClock {
     }
 
     fn sleep(&self, duration: Duration) -> Option<Sleep> {
+        tokio::runtime::Handle::try_current().ok()?;
         Some(Box::pin(tokio::time::sleep(duration)))
     }
 }
@@ -25,6 +26,11 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
+
+    #[test]
+    fn there_are_no_timers_outside_a_runtime() {
+        assert!(TokioClock.sleep(Duration::from_secs(1)).is_none());
+    }
 
     #[tokio::test(start_paused = true)]
     async fn sleeps_for_as_long_as_asked() {

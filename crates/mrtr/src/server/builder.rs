@@ -7,7 +7,7 @@ use thiserror::Error;
 use tracing::warn;
 
 use super::{Dispatch, Tool};
-use crate::flow::{Clock, SystemClock};
+use crate::flow::Clock;
 use crate::seal::Keyring;
 
 /// A server in the making.
@@ -164,16 +164,11 @@ impl Server {
         self
     }
 
-    /// Replaces the clock. Transports bring one with timers; tests bring one they move by hand.
+    /// Replaces the clock; tests bring one they move by hand.
+    ///
+    /// Default: the machine's time of day. With feature `http` it has timers wherever a tokio runtime is running.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
-        self
-    }
-
-    /// Sets the clock unless the author has chosen one.
-    #[cfg(feature = "http")]
-    pub(crate) fn default_clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock.get_or_insert(clock);
         self
     }
 
@@ -186,7 +181,17 @@ impl Server {
             warn!("no keys given: states are sealed with a random key, and only this process can open them");
             Keyring::random()
         });
-        let clock = self.clock.take().unwrap_or_else(|| Arc::new(SystemClock));
+        let clock = self.clock.take().unwrap_or_else(default_clock);
         Dispatch::new(self, keys, clock).map(Arc::new)
     }
+}
+
+#[cfg(feature = "http")]
+fn default_clock() -> Arc<dyn Clock> {
+    Arc::new(crate::http::TokioClock)
+}
+
+#[cfg(not(feature = "http"))]
+fn default_clock() -> Arc<dyn Clock> {
+    Arc::new(crate::flow::SystemClock)
 }

@@ -1,0 +1,6 @@
+//! Scenarios: whole operations between a client and instances of a server, without ports and without waiting.
+
+#![allow(missing_docs, missing_debug_implementations, unreachable_pub, reason = "tests")]
+
+mod flows;
+mod world;

@@ -1,0 +1,236 @@
+//! A world of two parties: a client that sends bytes, instances that answer them, a clock moved by hand.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use futures_util::FutureExt;
+use mrtr::server::{Clock, Dispatch, Incoming, Principal, Reply, Sleep};
+use mrtr::{Keyring, Server, Tool};
+use serde_json::{Map, Value, json};
+
+/// The key every instance shares unless a test says otherwise.
+pub fn keys() -> Keyring {
+    Keyring::new([[7; 32]]).expect("one key")
+}
+
+/// Time that moves only when told to.
+#[derive(Debug)]
+pub struct HandClock(Mutex<Duration>);
+
+impl HandClock {
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Duration::from_secs(1_800_000_000))))
+    }
+
+    pub fn advance(&self, by: Duration) {
+        *self.0.lock().expect("clock") += by;
+    }
+}
+
+impl Clock for HandClock {
+    fn now(&self) -> SystemTime {
+        UNIX_EPOCH + *self.0.lock().expect("clock")
+    }
+
+    /// A timer is over at once, and the time with it.
+    fn sleep(&self, duration: Duration) -> Option<Sleep> {
+        self.advance(duration);
+        Some(Box::pin(std::future::ready(())))
+    }
+}
+
+/// A fleet: instances behind a round robin, and the clock they share.
+pub struct World {
+    pub instances: Vec<Arc<Dispatch>>,
+    pub clock: Arc<HandClock>,
+    next: AtomicU64,
+}
+
+impl World {
+    /// Two instances of a server with this tool.
+    pub fn with(tool: Tool) -> Self {
+        Self::of(|server| server.tool(tool.clone()))
+    }
+
+    /// Two instances of a server, each set up by `setup`.
+    pub fn of(setup: impl Fn(Server) -> Server) -> Self {
+        let clock = HandClock::new();
+        let instance = || {
+            let server = Server::new("test", "1.0.0").keys(keys()).clock(clock.clone() as Arc<dyn Clock>);
+            setup(server).build().expect("a valid server")
+        };
+        Self { instances: vec![instance(), instance()], clock, next: AtomicU64::new(0) }
+    }
+
+    /// Sends a request body to the next instance in turn.
+    pub fn send(&self, body: &str) -> Reply {
+        self.send_as(body, None)
+    }
+
+    /// Sends a request body as an authenticated caller.
+    pub fn send_as(&self, body: &str, principal: Option<Principal>) -> Reply {
+        let turn = self.next.fetch_add(1, Ordering::Relaxed) as usize;
+        let instance = &self.instances[turn % self.instances.len()];
+        let incoming = Incoming { body: body.as_bytes(), headers: None, principal };
+        instance.handle(incoming).now_or_never().expect("the handler waits for nothing but answers")
+    }
+
+    /// Starts an operation.
+    pub fn call(&self, tool: &str, arguments: Value) -> Leg<'_> {
+        Call { world: self, tool: tool.to_owned(), arguments, capabilities: everything() }.first()
+    }
+
+    /// Starts an operation of a client with these capabilities.
+    pub fn call_with(&self, capabilities: Value, tool: &str, arguments: Value) -> Leg<'_> {
+        Call { world: self, tool: tool.to_owned(), arguments, capabilities }.first()
+    }
+}
+
+/// A client that can be asked everything.
+pub fn everything() -> Value {
+    json!({ "elicitation": { "form": {}, "url": {} }, "sampling": { "tools": {} }, "roots": {} })
+}
+
+/// A request body, with any parameters.
+pub fn request(id: u64, method: &str, capabilities: &Value, params: Value) -> String {
+    let mut all = params;
+    all["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "world", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+    });
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": all }).to_string()
+}
+
+/// One logical call.
+#[derive(Clone)]
+struct Call<'w> {
+    world: &'w World,
+    tool: String,
+    arguments: Value,
+    capabilities: Value,
+}
+
+impl<'w> Call<'w> {
+    fn first(self) -> Leg<'w> {
+        let params = json!({ "name": self.tool, "arguments": self.arguments });
+        self.send(1, params)
+    }
+
+    fn send(self, round: u64, params: Value) -> Leg<'w> {
+        let reply = self.world.send(&request(round, "tools/call", &self.capabilities, params));
+        let message = serde_json::from_slice(&reply.body).expect("a JSON reply");
+        Leg { call: self, round, reply: message, status: reply.status }
+    }
+}
+
+/// One leg's reply, and the way to the next leg.
+pub struct Leg<'w> {
+    call: Call<'w>,
+    round: u64,
+    pub reply: Value,
+    pub status: u16,
+}
+
+impl<'w> Leg<'w> {
+    /// Asserts that exactly these keys are asked, in this order.
+    #[track_caller]
+    pub fn asks(self, keys: &[&str]) -> Self {
+        assert_eq!(self.reply["result"]["resultType"], "input_required", "{}", self.reply);
+        let asked: Vec<String> = self.requests().keys().cloned().collect();
+        assert_eq!(asked, keys, "{}", self.reply);
+        assert!(self.reply["result"]["requestState"].is_string(), "{}", self.reply);
+        self
+    }
+
+    /// The input requests of this reply.
+    pub fn requests(&self) -> Map<String, Value> {
+        self.reply["result"]["inputRequests"].as_object().cloned().unwrap_or_default()
+    }
+
+    /// The message of one question.
+    pub fn message(&self, key: &str) -> String {
+        self.reply["result"]["inputRequests"][key]["params"]["message"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The schema of one question.
+    pub fn schema(&self, key: &str) -> Value {
+        self.reply["result"]["inputRequests"][key]["params"]["requestedSchema"].clone()
+    }
+
+    pub fn state(&self) -> String {
+        self.reply["result"]["requestState"].as_str().expect("a state").to_owned()
+    }
+
+    /// Retries with these answers, as they are.
+    pub fn respond(&self, answers: Value) -> Leg<'w> {
+        self.respond_with(answers, Some(self.state()))
+    }
+
+    /// Retries with these answers and this state.
+    pub fn respond_with(&self, answers: Value, state: Option<String>) -> Leg<'w> {
+        let call = self.call.clone();
+        let mut params = json!({ "name": call.tool, "arguments": call.arguments, "inputResponses": answers });
+        if let Some(state) = state {
+            params["requestState"] = json!(state);
+        }
+        call.send(self.round + 1, params)
+    }
+
+    /// Retries accepting one question with this content.
+    pub fn accept(&self, key: &str, content: Value) -> Leg<'w> {
+        self.respond(json!({ key: { "action": "accept", "content": content } }))
+    }
+
+    /// Retries with one question declined.
+    pub fn decline(&self, key: &str) -> Leg<'w> {
+        self.respond(json!({ key: { "action": "decline" } }))
+    }
+
+    /// Retries with one question cancelled.
+    pub fn cancel(&self, key: &str) -> Leg<'w> {
+        self.respond(json!({ key: { "action": "cancel" } }))
+    }
+
+    /// Asserts a complete result with this text.
+    #[track_caller]
+    pub fn finishes(&self, text: &str) {
+        assert_eq!(self.reply["result"]["resultType"], "complete", "{}", self.reply);
+        assert_eq!(self.text(), text, "{}", self.reply);
+        assert_ne!(self.reply["result"]["isError"], true, "{}", self.reply);
+    }
+
+    /// Asserts a tool error whose text contains `text`.
+    #[track_caller]
+    pub fn fails(&self, text: &str) {
+        assert_eq!(self.reply["result"]["isError"], true, "{}", self.reply);
+        assert!(self.text().contains(text), "{}", self.reply);
+    }
+
+    /// Asserts a JSON-RPC error of this code.
+    #[track_caller]
+    pub fn errors(&self, code: i64) -> &Value {
+        assert_eq!(self.reply["error"]["code"], code, "{}", self.reply);
+        &self.reply["error"]
+    }
+
+    pub fn text(&self) -> String {
+        self.reply["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+/// Counts effects by name.
+#[derive(Clone, Debug, Default)]
+pub struct Effects(Arc<Mutex<BTreeMap<String, u32>>>);
+
+impl Effects {
+    pub fn happen(&self, name: &str) {
+        *self.0.lock().expect("effects").entry(name.to_owned()).or_default() += 1;
+    }
+
+    pub fn count(&self, name: &str) -> u32 {
+        self.0.lock().expect("effects").get(name).copied().unwrap_or(0)
+    }
+}
