@@ -53,7 +53,8 @@ pub enum CallError {
     /// The server looks like one of an older revision.
     #[error(
         "{server} answered HTTP {status}{}: this looks like a legacy server that wants `initialize` first; \
-         it does not speak revision 2026-07-28", Detail(detail)
+         it does not speak revision 2026-07-28",
+        Detail(detail)
     )]
     Legacy {
         /// Who answered.
@@ -72,7 +73,9 @@ pub enum CallError {
         what: String,
     },
     /// The server asked for a kind of input this client did not declare.
-    #[error("the server broke the protocol in round {round}: it asks {key:?} by {kind}, which this client did not declare")]
+    #[error(
+        "the server broke the protocol in round {round}: it asks {key:?} by {kind}, which this client did not declare"
+    )]
     Undeclared {
         /// The round.
         round: u32,
@@ -141,7 +144,11 @@ impl fmt::Display for RpcHint<'_> {
             -32022 => match data("supported").and_then(Value::as_array) {
                 Some(versions) => {
                     let versions: Vec<_> = versions.iter().filter_map(Value::as_str).collect();
-                    write!(f, " (the server speaks {}; this client speaks 2026-07-28)", versions.join(", "))
+                    write!(
+                        f,
+                        " (the server speaks {}; this client speaks 2026-07-28)",
+                        versions.join(", ")
+                    )
                 }
                 None => f.write_str(" (this client speaks 2026-07-28)"),
             },
@@ -154,7 +161,11 @@ struct Detail<'a>(&'a str);
 
 impl fmt::Display for Detail<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() { Ok(()) } else { write!(f, " ({})", self.0) }
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            write!(f, " ({})", self.0)
+        }
     }
 }
 

@@ -45,8 +45,15 @@ impl Scripted {
 
     /// Answers this question with accept, and this field of its form with this value.
     #[must_use]
-    pub fn answer(mut self, key: impl Into<String>, field: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.line(key, Action::Accept).fields.insert(field.into(), value.into());
+    pub fn answer(
+        mut self,
+        key: impl Into<String>,
+        field: impl Into<String>,
+        value: impl Into<Value>,
+    ) -> Self {
+        self.line(key, Action::Accept)
+            .fields
+            .insert(field.into(), value.into());
         self
     }
 
@@ -81,18 +88,30 @@ impl Scripted {
     /// Returns the scripted keys that have not come up so far, in any clone of this script.
     pub fn unused(&self) -> Vec<String> {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        self.lines.keys().filter(|key| !used.contains(*key)).cloned().collect()
+        self.lines
+            .keys()
+            .filter(|key| !used.contains(*key))
+            .cloned()
+            .collect()
     }
 
     fn line(&mut self, key: impl Into<String>, action: Action) -> &mut Line {
-        let line = self.lines.entry(key.into()).or_insert_with(|| Line { action, fields: Map::new() });
+        let line = self.lines.entry(key.into()).or_insert_with(|| Line {
+            action,
+            fields: Map::new(),
+        });
         line.action = action;
         line
     }
 
     async fn play(&self, ask: &Ask) -> Result<Answer, NotAnswered> {
-        let Some(line) = self.lines.get(&ask.key) else { return self.pass_on(ask, &Map::new()).await };
-        self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(ask.key.clone());
+        let Some(line) = self.lines.get(&ask.key) else {
+            return self.pass_on(ask, &Map::new()).await;
+        };
+        self.used
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(ask.key.clone());
         if ask.asked_before > 0 && self.otherwise.is_some() {
             return self.pass_on(ask, &Map::new()).await;
         }
@@ -103,8 +122,14 @@ impl Scripted {
         }
     }
 
-    async fn pass_on(&self, ask: &Ask, settled: &Map<String, Value>) -> Result<Answer, NotAnswered> {
-        let Some(responder) = &self.otherwise else { return Err(NotAnswered::Nobody) };
+    async fn pass_on(
+        &self,
+        ask: &Ask,
+        settled: &Map<String, Value>,
+    ) -> Result<Answer, NotAnswered> {
+        let Some(responder) = &self.otherwise else {
+            return Err(NotAnswered::Nobody);
+        };
         let mut ask = ask.clone();
         ask.settled.extend(settled.clone());
         responder.respond(&ask).await
@@ -119,6 +144,8 @@ impl Responder for Scripted {
 
 impl fmt::Debug for Scripted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scripted").field("lines", &self.lines).finish_non_exhaustive()
+        f.debug_struct("Scripted")
+            .field("lines", &self.lines)
+            .finish_non_exhaustive()
     }
 }
