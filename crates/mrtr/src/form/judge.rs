@@ -1,0 +1,260 @@
+//! Decides whether a value fits a field, and says in plain words why not.
+//!
+//! The decision is the `jsonschema` crate's, on a schema that holds one field and no references: nothing is fetched,
+//! patterns run in linear time, and the cost of one answer is bounded by the size of the schema.
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
+use serde_json::{Map, Number, Value};
+
+use super::field::{Choice, Field, FieldKind, TextFormat};
+use super::problem::{count, harmless, list, quoted, shown};
+use super::read::{EXACT, whole};
+
+/// The compiled rules of one field; without any, everything is accepted and the peer has the last word.
+#[derive(Debug)]
+pub(super) struct Judge(Option<Validator>);
+
+impl Judge {
+    /// Compiles the rules of `kind`, and `extras` if they can be.
+    pub(super) fn new(kind: &FieldKind, extras: &Map<String, Value>) -> Self {
+        if let FieldKind::Unsupported { schema, .. } = kind {
+            return Self(if refers(schema) {
+                None
+            } else {
+                compile(schema)
+            });
+        }
+        let plain = kind.to_schema();
+        if extras.is_empty() {
+            return Self(compile(&plain));
+        }
+        let both = Value::Array(vec![plain.clone(), Value::Object(extras.clone())]);
+        Self(compile(&serde_json::json!({ "allOf": both })).or_else(|| compile(&plain)))
+    }
+}
+
+impl Field {
+    /// The value in the form it is passed on in, or everything that is wrong with it.
+    pub(super) fn settle(&self, value: &Value) -> Result<Value, Vec<String>> {
+        let value = self.normal(value).map_err(|problem| vec![problem])?;
+        let mut problems = self.complaints(&value);
+        if let (FieldKind::MultiChoice { .. }, Value::Array(items)) = (&self.kind, &value) {
+            problems.extend(repeated(items));
+        }
+        if problems.is_empty() {
+            Ok(value)
+        } else {
+            Err(problems)
+        }
+    }
+
+    /// Whole numbers are spelled as such: `1.0` is an integer in JSON Schema, but not to every deserialiser.
+    fn normal(&self, value: &Value) -> Result<Value, String> {
+        match (&self.kind, value) {
+            (FieldKind::Number { integer: true, .. }, Value::Number(number)) => {
+                exact(number).map(Value::Number)
+            }
+            _ => Ok(value.clone()),
+        }
+    }
+
+    fn complaints(&self, value: &Value) -> Vec<String> {
+        let Some(validator) = &self.judge.0 else {
+            return Vec::new();
+        };
+        let errors: Vec<_> = validator.iter_errors(value).collect();
+        // Of the wrong type, nothing else that is wrong with it matters.
+        if let Some(error) = errors.iter().find(|error| is_whole_type_error(error)) {
+            return vec![self.phrase(error)];
+        }
+        let mut texts: Vec<String> = Vec::new();
+        for error in &errors {
+            let text = self.phrase(error);
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        texts
+    }
+
+    fn phrase(&self, error: &ValidationError<'_>) -> String {
+        let value = error.instance();
+        match (&self.kind, error.kind()) {
+            (
+                FieldKind::Choice { options },
+                ValidationErrorKind::Type { .. }
+                | ValidationErrorKind::Enum { .. }
+                | ValidationErrorKind::OneOfNotValid { .. },
+            ) => {
+                format!("must be one of {}, not {}", values(options), shown(value))
+            }
+            (FieldKind::MultiChoice { options, .. }, _) if !error.instance_path().is_empty() => {
+                format!(
+                    "has {}, which is not one of {}",
+                    shown(value),
+                    values(options)
+                )
+            }
+            (_, ValidationErrorKind::Type { kind }) => {
+                format!("must be {}, not {}", self.wanted(kind), shown(value))
+            }
+            (_, kind) => phrase(kind, value).unwrap_or_else(|| {
+                format!("is not valid: {}", harmless(&error.to_string(), LONGEST))
+            }),
+        }
+    }
+
+    fn wanted(&self, kind: &TypeKind) -> String {
+        match self.kind {
+            FieldKind::Text { .. } => "text".to_owned(),
+            FieldKind::Number { integer: true, .. } => "a whole number".to_owned(),
+            FieldKind::Number { .. } => "a number".to_owned(),
+            FieldKind::Boolean => "true or false".to_owned(),
+            FieldKind::MultiChoice { .. } => "a list of choices".to_owned(),
+            FieldKind::Choice { .. } | FieldKind::Unsupported { .. } => match kind {
+                TypeKind::Single(name) => format!("of type {name}"),
+                TypeKind::Multiple(_) => "of another type".to_owned(),
+            },
+        }
+    }
+}
+
+/// The rule that was broken, in words; `None` for rules forms do not have.
+fn phrase(kind: &ValidationErrorKind, value: &Value) -> Option<String> {
+    Some(match kind {
+        ValidationErrorKind::Format { format } => looks_like(&TextFormat::named(format)),
+        ValidationErrorKind::MinLength { limit } => {
+            format!(
+                "must have at least {} (it has {})",
+                count(*limit, "character"),
+                length(value)
+            )
+        }
+        ValidationErrorKind::MaxLength { limit } => {
+            format!(
+                "must have at most {} (it has {})",
+                count(*limit, "character"),
+                length(value)
+            )
+        }
+        ValidationErrorKind::Minimum { limit } => {
+            format!("must be at least {limit}, not {}", shown(value))
+        }
+        ValidationErrorKind::Maximum { limit } => {
+            format!("must be at most {limit}, not {}", shown(value))
+        }
+        ValidationErrorKind::ExclusiveMinimum { limit } => {
+            format!("must be above {limit}, not {}", shown(value))
+        }
+        ValidationErrorKind::ExclusiveMaximum { limit } => {
+            format!("must be below {limit}, not {}", shown(value))
+        }
+        ValidationErrorKind::MultipleOf { multiple_of } => {
+            format!("must be a multiple of {multiple_of}, not {}", shown(value))
+        }
+        ValidationErrorKind::MinItems { limit } => {
+            format!(
+                "needs at least {} (it has {})",
+                count(*limit, "choice"),
+                length(value)
+            )
+        }
+        ValidationErrorKind::MaxItems { limit } => {
+            format!(
+                "takes at most {} (it has {})",
+                count(*limit, "choice"),
+                length(value)
+            )
+        }
+        ValidationErrorKind::Pattern { pattern } => {
+            format!("must match the pattern {}", quoted(pattern))
+        }
+        ValidationErrorKind::Constant { expected_value } => {
+            format!("must be {}", shown(expected_value))
+        }
+        _ => return None,
+    })
+}
+
+fn looks_like(format: &TextFormat) -> String {
+    match format {
+        TextFormat::Email => "must be an e-mail address".to_owned(),
+        TextFormat::Uri => "must be a full URI, such as https://example.com/page".to_owned(),
+        TextFormat::Date => "must be a date, such as 2026-07-28".to_owned(),
+        TextFormat::DateTime => {
+            "must be a date and time with a zone, such as 2026-07-28T15:30:00Z".to_owned()
+        }
+        TextFormat::Other(name) => format!("must have the format {}", quoted(name)),
+    }
+}
+
+/// The number as an integer. One without a fraction that is too large to be told from its neighbours is refused:
+/// guessing which one was meant would change the answer.
+fn exact(number: &Number) -> Result<Number, String> {
+    let Some(float) = number.as_f64().filter(|_| number.is_f64()) else {
+        return Ok(number.clone());
+    };
+    if float.fract() == 0.0 && float.abs() > EXACT {
+        return Err(format!("is too large for a whole number: {number}"));
+    }
+    Ok(whole(number.clone()))
+}
+
+fn repeated(items: &[Value]) -> Option<String> {
+    let mut seen = std::collections::HashSet::new();
+    let twice = items
+        .iter()
+        .filter_map(Value::as_str)
+        .find(|item| !seen.insert(*item))?;
+    Some(format!("has {} more than once", quoted(twice)))
+}
+
+fn length(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.chars().count(),
+        Value::Array(items) => items.len(),
+        _ => 0,
+    }
+}
+
+fn values(options: &[Choice]) -> String {
+    list(options.iter().map(|choice| choice.value.as_str()))
+}
+
+fn is_whole_type_error(error: &ValidationError<'_>) -> bool {
+    error.instance_path().is_empty() && matches!(error.kind(), ValidationErrorKind::Type { .. })
+}
+
+fn compile(schema: &Value) -> Option<Validator> {
+    let patterns = PatternOptions::regex()
+        .size_limit(PATTERN_BYTES)
+        .dfa_size_limit(PATTERN_BYTES);
+    jsonschema::options()
+        .with_draft(Draft::Draft202012)
+        .offline()
+        .should_validate_formats(true)
+        .with_pattern_options(patterns)
+        .build(schema)
+        .ok()
+}
+
+/// Whether a schema leads anywhere but into itself: such a one can take for ever to judge by.
+fn refers(schema: &Value) -> bool {
+    match schema {
+        Value::Object(keywords) => keywords.iter().any(|(key, value)| {
+            matches!(
+                key.as_str(),
+                "$ref" | "$dynamicRef" | "$recursiveRef" | "$schema" | "$id"
+            ) || refers(value)
+        }),
+        Value::Array(items) => items.iter().any(refers),
+        _ => false,
+    }
+}
+
+/// Room for one compiled pattern; a peer's form may have hundreds.
+const PATTERN_BYTES: usize = 256 * 1024;
+
+/// Longest message passed on from the validator, in characters.
+const LONGEST: usize = 160;

@@ -1,0 +1,89 @@
+//! Schemas that a server sent: whatever they are, the person sees every field and the round goes on.
+//!
+//! What has no control becomes [`FieldKind::Unsupported`], what made no sense is noted, and the schema itself stays as
+//! it came.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use super::Form;
+use super::field::{Field, FieldKind};
+use super::problem::quoted;
+use super::read::{Reading, read};
+use super::resolve::resolve;
+
+/// The form of any JSON value.
+pub(super) fn form_of(schema: &Value) -> Form {
+    let mut notes = Vec::new();
+    let root = match resolve(schema, schema) {
+        Ok(resolved) => resolved.schema,
+        Err(oddity) => {
+            notes.push(format!("the form's schema cannot be used: {}", oddity.what));
+            Map::new()
+        }
+    };
+    let required = required(&root, &mut notes);
+    let fields = match root.get("properties") {
+        None => Vec::new(),
+        Some(Value::Object(properties)) => properties
+            .iter()
+            .map(|(name, raw)| {
+                field(
+                    schema,
+                    name,
+                    raw,
+                    required.contains(name.as_str()),
+                    &mut notes,
+                )
+            })
+            .collect(),
+        Some(_) => {
+            notes.push("the form's properties are not an object".to_owned());
+            Vec::new()
+        }
+    };
+    Form::lenient_parts(schema.clone(), fields, notes)
+}
+
+/// The names in `required`. Those that are repeated or name nothing do no harm: only fields are looked up here.
+fn required<'a>(root: &'a Map<String, Value>, notes: &mut Vec<String>) -> HashSet<&'a str> {
+    match root.get("required") {
+        None => HashSet::new(),
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+        Some(_) => {
+            notes.push("the form's required is not a list of names".to_owned());
+            HashSet::new()
+        }
+    }
+}
+
+fn field(root: &Value, name: &str, raw: &Value, listed: bool, notes: &mut Vec<String>) -> Field {
+    let mut note = |what: &str| notes.push(format!("{}: {what}", quoted(name)));
+    let mut reading = read(root, raw);
+    reading
+        .oddities
+        .iter()
+        .for_each(|oddity| note(&oddity.what));
+    let default = reading.default.take();
+    let kind = kind(&reading, raw);
+    let mut field = Field::new(name, listed, kind, reading);
+    field.default = default.and_then(|default| match field.settle(&default) {
+        Ok(default) => Some(default),
+        Err(problems) => {
+            note(&format!("its default {}", problems.join(", ")));
+            None
+        }
+    });
+    field
+}
+
+fn kind(reading: &Reading, raw: &Value) -> FieldKind {
+    match &reading.kind {
+        Ok(kind) => kind.clone(),
+        Err(oddity) => FieldKind::Unsupported {
+            schema: raw.clone(),
+            reason: oddity.what.clone(),
+        },
+    }
+}

@@ -1,0 +1,199 @@
+//! Takes the indirections out of one property: local references, single-member combinators, and "or null".
+//!
+//! Only a chain is ever followed, never a tree, so the work is bounded by the number of hops whatever the schema's
+//! author had in mind. Nothing is fetched.
+
+use serde_json::{Map, Value};
+
+use super::read::Oddity;
+
+/// A property whose keywords can be read where they stand.
+pub(super) struct Resolved {
+    /// The keywords.
+    pub(super) schema: Map<String, Value>,
+    /// Whether `null` was allowed as well.
+    pub(super) nullable: bool,
+}
+
+impl Resolved {
+    /// A property that cannot be followed, with the keywords it shows by itself.
+    pub(super) fn unfollowed(raw: &Value) -> Self {
+        Self {
+            schema: raw.as_object().cloned().unwrap_or_default(),
+            nullable: false,
+        }
+    }
+}
+
+/// Follows `$ref` into `root`, unwraps `allOf` with one member and unions with `null`.
+///
+/// Keywords beside a reference win over those it leads to: that is how a field's own description outranks its type's.
+pub(super) fn resolve(root: &Value, raw: &Value) -> Result<Resolved, Oddity> {
+    let mut schema = object(raw)?.clone();
+    let mut nullable = false;
+    for _ in 0..MAX_HOPS {
+        if let Some(reference) = schema.shift_remove("$ref") {
+            let target = look_up(root, &reference)?;
+            schema = overlay(object(target)?.clone(), schema);
+        } else if let Some(only) = only_member(&mut schema, "allOf") {
+            schema = overlay(object(&only)?.clone(), schema);
+        } else if let Some(only) = take_null_out(&mut schema, &mut nullable) {
+            schema = overlay(object(&only)?.clone(), schema);
+        } else {
+            nullable |= take_null_type_out(&mut schema);
+            return Ok(Resolved { schema, nullable });
+        }
+    }
+    Err(Oddity::new(
+        "it refers to itself",
+        "break the recursion: a form is one flat list of fields",
+    ))
+}
+
+fn object(schema: &Value) -> Result<&Map<String, Value>, Oddity> {
+    match schema {
+        Value::Object(schema) => Ok(schema),
+        Value::Bool(true) => Err(Oddity::any_value()),
+        Value::Bool(false) => Err(Oddity::new(
+            "it accepts no value at all",
+            "remove the field",
+        )),
+        _ => Err(Oddity::new(
+            "its schema is not a JSON object",
+            "give it one of the form field schemas",
+        )),
+    }
+}
+
+fn look_up<'a>(root: &'a Value, reference: &Value) -> Result<&'a Value, Oddity> {
+    let inline = "write the schema in place";
+    let Some(reference) = reference.as_str() else {
+        return Err(Oddity::new("its $ref is not text", inline));
+    };
+    let Some(pointer) = reference.strip_prefix('#') else {
+        return Err(Oddity::new(
+            "its $ref leads to another document, which is never fetched",
+            inline,
+        ));
+    };
+    root.pointer(pointer)
+        .ok_or_else(|| Oddity::new("its $ref leads nowhere", inline))
+}
+
+/// `site`'s keywords over `target`'s.
+fn overlay(mut target: Map<String, Value>, site: Map<String, Value>) -> Map<String, Value> {
+    target.extend(site);
+    target
+}
+
+/// Removes a combinator that has exactly one member, and returns the member.
+fn only_member(schema: &mut Map<String, Value>, keyword: &str) -> Option<Value> {
+    let members = schema.get_mut(keyword)?.as_array_mut()?;
+    if members.len() != 1 {
+        return None;
+    }
+    let only = members.pop();
+    schema.shift_remove(keyword);
+    only
+}
+
+/// Removes the `null` members of `anyOf` or `oneOf`; returns the other member when it is the only one.
+fn take_null_out(schema: &mut Map<String, Value>, nullable: &mut bool) -> Option<Value> {
+    for keyword in ["anyOf", "oneOf"] {
+        let Some(Value::Array(members)) = schema.get_mut(keyword) else {
+            continue;
+        };
+        let before = members.len();
+        members.retain(|member| member.get("type").and_then(Value::as_str) != Some("null"));
+        if members.len() < before {
+            *nullable = true;
+            if let Some(only) = only_member(schema, keyword) {
+                return Some(only);
+            }
+        }
+    }
+    None
+}
+
+/// Turns `"type": [T, "null"]` into `"type": T` and takes `null` out of `enum`; true when `null` was allowed.
+fn take_null_type_out(schema: &mut Map<String, Value>) -> bool {
+    let typed = schema.contains_key("type");
+    let mut nullable = false;
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        let before = types.len();
+        types.retain(|name| name != "null");
+        nullable = types.len() < before;
+        if types.len() == 1 {
+            let only = types.remove(0);
+            schema.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(values)) = schema.get_mut("enum") {
+        let before = values.len();
+        values.retain(|value| !value.is_null());
+        nullable |= !typed && values.len() < before;
+    }
+    nullable
+}
+
+/// Longest chain of references and wrappers that is followed.
+const MAX_HOPS: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn resolved(root: &Value, raw: &Value) -> Result<(Value, bool), String> {
+        resolve(root, raw)
+            .map(|r| (Value::Object(r.schema), r.nullable))
+            .map_err(|oddity| oddity.what)
+    }
+
+    #[test]
+    fn a_reference_keeps_the_keywords_beside_it() {
+        let root = json!({ "$defs": { "P": { "type": "string", "description": "the type's" } } });
+        let raw = json!({ "$ref": "#/$defs/P", "description": "the field's" });
+        let expected = json!({ "type": "string", "description": "the field's" });
+        assert_eq!(resolved(&root, &raw), Ok((expected, false)));
+    }
+
+    #[test]
+    fn every_spelling_of_or_null_is_unwrapped() {
+        let root = json!({ "$defs": { "P": { "enum": ["a"] } } });
+        for raw in [
+            json!({ "type": ["string", "null"] }),
+            json!({ "anyOf": [{ "type": "string" }, { "type": "null" }] }),
+            json!({ "oneOf": [{ "type": "null" }, { "type": "string" }] }),
+        ] {
+            assert_eq!(
+                resolved(&root, &raw),
+                Ok((json!({ "type": "string" }), true)),
+                "{raw}"
+            );
+        }
+        let raw = json!({ "anyOf": [{ "allOf": [{ "$ref": "#/$defs/P" }] }, { "type": "null" }] });
+        assert_eq!(resolved(&root, &raw), Ok((json!({ "enum": ["a"] }), true)));
+        assert_eq!(
+            resolved(&root, &json!({ "enum": ["a", null] })),
+            Ok((json!({ "enum": ["a"] }), true))
+        );
+    }
+
+    #[test]
+    fn cycles_end() {
+        let root = json!({ "$defs": { "A": { "$ref": "#/$defs/B" }, "B": { "allOf": [{ "$ref": "#/$defs/A" }] } } });
+        assert_eq!(
+            resolved(&root, &json!({ "$ref": "#/$defs/A" })),
+            Err("it refers to itself".to_owned())
+        );
+    }
+
+    #[test]
+    fn nothing_is_fetched() {
+        let refused =
+            resolved(&json!({}), &json!({ "$ref": "https://example.com/p.json" })).unwrap_err();
+        assert!(refused.contains("never fetched"), "{refused}");
+    }
+}
