@@ -219,7 +219,7 @@ impl<'c> Operation<'c> {
         requests: Vec<(String, InputRequest)>,
         server_name: Option<String>,
     ) -> Result<Map<String, Value>, CallError> {
-        let asks = self.asks(requests, server_name)?;
+        let asks = self.asks(requests, server_name.as_deref())?;
         let mut responses = Map::new();
         let mut open = Vec::new();
         for ask in asks {
@@ -255,7 +255,7 @@ impl<'c> Operation<'c> {
     fn asks(
         &self,
         requests: Vec<(String, InputRequest)>,
-        server_name: Option<String>,
+        server_name: Option<&str>,
     ) -> Result<Vec<Ask>, CallError> {
         let count = requests.len();
         let ask = |(index, (key, request)): (usize, (String, InputRequest))| {
@@ -268,7 +268,7 @@ impl<'c> Operation<'c> {
             }
             Ok(Ask {
                 server: self.client.server().to_owned(),
-                server_name: server_name.clone(),
+                server_name: server_name.map(str::to_owned),
                 target: self.target.clone(),
                 round: self.round,
                 number: index + 1,

@@ -33,10 +33,10 @@ pub(super) fn standard(method: &str, name: Option<&str>) -> HeaderMap {
 ///
 /// Spec: basic/transports/streamable-http#value-encoding.
 fn encode(text: &str) -> HeaderValue {
-    let plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t'))
-        && !text.starts_with([' ', '\t'])
-        && !text.ends_with([' ', '\t'])
-        && !(text.starts_with("=?base64?") && text.ends_with("?="));
+    let is_plain_byte = |byte| matches!(byte, b' '..=b'~' | b'\t');
+    let is_padded = text.trim_matches([' ', '\t']) != text;
+    let looks_encoded = text.starts_with("=?base64?") && text.ends_with("?=");
+    let plain = text.bytes().all(is_plain_byte) && !is_padded && !looks_encoded;
     let value = if plain {
         text.to_owned()
     } else {

@@ -67,7 +67,7 @@ pub use self::http::{HttpTransport, InvalidUrl};
 pub use self::observe::{Event, Observer, RoundOutcome, RoundTrace};
 pub use self::output::Output;
 pub use self::responder::{BoxFuture, Responder, Responders};
-pub use self::scripted::Scripted;
+pub use self::scripted::{Misfit, Scripted};
 pub use self::tools::{RejectedTool, Tool, ToolList};
 pub use self::transport::{Incoming, Outgoing, Transport, TransportError};
 
@@ -87,7 +87,7 @@ pub struct Client {
     version: String,
     headers: HeaderMap,
     responders: Responders,
-    observer: Option<Arc<dyn Observer>>,
+    observers: Vec<Arc<dyn Observer>>,
     max_rounds: u32,
     max_waits: u32,
     max_response_bytes: usize,
@@ -115,7 +115,7 @@ impl Client {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             headers: HeaderMap::new(),
             responders: Responders::new(),
-            observer: None,
+            observers: Vec::new(),
             max_rounds: 10,
             max_waits: 120,
             max_response_bytes: 16 * 1024 * 1024,
@@ -148,10 +148,10 @@ impl Client {
         self
     }
 
-    /// Shows every message to this observer. Default: none.
+    /// Shows every message to this observer, after those added before. Default: none.
     #[must_use]
     pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
-        self.observer = Some(Arc::new(observer));
+        self.observers.push(Arc::new(observer));
         self
     }
 
@@ -245,6 +245,14 @@ impl Client {
                 )));
             }
         };
+        let retry_field = ["inputResponses", "requestState"]
+            .into_iter()
+            .find(|name| params.contains_key(*name));
+        if let Some(field) = retry_field {
+            return Err(CallError::Invalid(format!(
+                "{field} is for retries, which the client sends itself"
+            )));
+        }
         let target = match method {
             "tools/call" | "prompts/get" => params.get("name"),
             "resources/read" => params.get("uri"),
@@ -270,7 +278,7 @@ impl Client {
     }
 
     fn observe(&self, event: &Event<'_>) {
-        if let Some(observer) = &self.observer {
+        for observer in &self.observers {
             observer.observe(event);
         }
     }

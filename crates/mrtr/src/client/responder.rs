@@ -45,6 +45,12 @@ where
     }
 }
 
+impl<R: Responder + ?Sized> Responder for Arc<R> {
+    fn respond<'a>(&'a self, ask: &'a Ask) -> BoxFuture<'a, Result<Answer, NotAnswered>> {
+        (**self).respond(ask)
+    }
+}
+
 /// One responder per kind of question. A kind without one is not declared, and so must not be asked.
 #[derive(Clone, Default)]
 pub struct Responders {

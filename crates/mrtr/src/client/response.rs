@@ -44,7 +44,7 @@ impl InputRequest {
     /// Returns the page a URL request is about.
     pub(super) fn url(&self) -> Option<String> {
         let params: HashMap<String, &RawValue> = serde_json::from_str(self.params.get()).ok()?;
-        serde_json::from_str(params.get("url")?.get()).ok()
+        text(params.get("url")?)
     }
 }
 
@@ -133,16 +133,19 @@ fn read_error(error: &RawValue) -> Result<RpcError, String> {
 fn read_result(result: &RawValue) -> Result<Reply, String> {
     let head: ResultHead<'_> = serde_json::from_str(result.get())
         .map_err(|error| format!("the result is malformed: {error}"))?;
-    match head.result_type.map(RawValue::get) {
+    let Some(result_type) = head.result_type else {
         // Spec: basic/index#resulttype. Servers of earlier revisions leave it out.
-        None | Some(r#""complete""#) => Ok(Reply::Complete(result.to_owned())),
-        Some(r#""input_required""#) => read_input_required(&head).map(Reply::InputRequired),
-        Some(r#""inputRequired""#) => Err(format!(
+        return Ok(Reply::Complete(result.to_owned()));
+    };
+    match text(result_type).as_deref() {
+        Some("complete") => Ok(Reply::Complete(result.to_owned())),
+        Some("input_required") => read_input_required(&head).map(Reply::InputRequired),
+        Some("inputRequired") => Err(format!(
             r#"resultType is "inputRequired", the specification says "input_required"{}"#,
             draft_entries(head.input_requests)
         )),
-        Some(other) => Err(format!(
-            r#"resultType is {other}, expected "complete" or "input_required" (no extension was declared)"#
+        _ => Err(format!(
+            r#"resultType is {result_type}, expected "complete" or "input_required" (no extension was declared)"#
         )),
     }
 }
@@ -230,12 +233,15 @@ fn elicitation_mode(key: &str, params: &RawValue) -> Result<Kind, String> {
     }
     let Mode { mode } = serde_json::from_str(params.get())
         .map_err(|error| format!("inputRequests[{key:?}].params is malformed: {error}"))?;
-    match mode.map(RawValue::get) {
-        // Spec: client/elicitation#elicitation-requests. No mode means form mode.
-        None | Some(r#""form""#) => Ok(Kind::Form),
-        Some(r#""url""#) => Ok(Kind::Url),
-        Some(other) => Err(format!(
-            r#"inputRequests[{key:?}] has mode {other}, expected "form" or "url""#
+    // Spec: client/elicitation#elicitation-requests. No mode means form mode.
+    let Some(mode) = mode else {
+        return Ok(Kind::Form);
+    };
+    match text(mode).as_deref() {
+        Some("form") => Ok(Kind::Form),
+        Some("url") => Ok(Kind::Url),
+        _ => Err(format!(
+            r#"inputRequests[{key:?}] has mode {mode}, expected "form" or "url""#
         )),
     }
 }
@@ -269,7 +275,11 @@ fn server_name(meta: &RawValue) -> Option<String> {
     let meta: HashMap<String, &RawValue> = serde_json::from_str(meta.get()).ok()?;
     let info: HashMap<String, &RawValue> =
         serde_json::from_str(meta.get("io.modelcontextprotocol/serverInfo")?.get()).ok()?;
-    serde_json::from_str(info.get("name")?.get()).ok()
+    text(info.get("name")?)
+}
+
+fn text(raw: &RawValue) -> Option<String> {
+    serde_json::from_str(raw.get()).ok()
 }
 
 /// The members of an object in their order. A key that comes twice is an error: which one would be answered?

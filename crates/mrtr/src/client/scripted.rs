@@ -5,15 +5,18 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value};
+use thiserror::Error;
 
-use super::{Action, Answer, Ask, BoxFuture, NotAnswered, Responder};
+use super::{Action, Answer, Ask, BoxFuture, Kind, NotAnswered, Responder};
+use crate::form::{Form, Problem};
 
 /// Answers questions from a script, and passes on what the script does not cover.
 ///
-/// A form is accepted when the scripted fields make it valid; optional fields without a line are left out. When required
-/// fields are missing, the question goes to [`otherwise`](Self::otherwise) with the scripted fields
-/// [settled](Ask::settled). So does a question the server asks again, because the script's answer was not good enough
-/// for it; without anybody else the script answers as before.
+/// A form is accepted when the scripted fields make it valid; optional fields without a line are left out. A field the
+/// form does not have, or does not take, ends the operation with a [`Misfit`]. When required fields are missing, the
+/// question goes to [`otherwise`](Self::otherwise) with the scripted fields [settled](Ask::settled). So does a question
+/// the server asks again, because the script's answer was not good enough for it; without anybody else the script
+/// answers as before.
 ///
 /// ```
 /// use mrtr::client::{Responders, Scripted};
@@ -34,7 +37,23 @@ pub struct Scripted {
 #[derive(Clone, Debug)]
 struct Line {
     action: Action,
-    fields: Map<String, Value>,
+    fields: BTreeMap<String, Given>,
+}
+
+#[derive(Clone, Debug)]
+enum Given {
+    Value(Value),
+    /// Becomes a value by the type the form asks for.
+    Text(String),
+}
+
+/// A scripted answer that does not fit its question; the cause of a [`CallError::Responder`](super::CallError::Responder).
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{problem}")]
+#[non_exhaustive]
+pub struct Misfit {
+    /// The field, and what is wrong with its value.
+    pub problem: Problem,
 }
 
 impl Scripted {
@@ -53,7 +72,22 @@ impl Scripted {
     ) -> Self {
         self.line(key, Action::Accept)
             .fields
-            .insert(field.into(), value.into());
+            .insert(field.into(), Given::Value(value.into()));
+        self
+    }
+
+    /// Answers this question with accept, and this field with the value its type makes of the text: `yes` is true for a
+    /// boolean field, and three letters for a text field.
+    #[must_use]
+    pub fn answer_text(
+        mut self,
+        key: impl Into<String>,
+        field: impl Into<String>,
+        text: impl Into<String>,
+    ) -> Self {
+        self.line(key, Action::Accept)
+            .fields
+            .insert(field.into(), Given::Text(text.into()));
         self
     }
 
@@ -98,7 +132,7 @@ impl Scripted {
     fn line(&mut self, key: impl Into<String>, action: Action) -> &mut Line {
         let line = self.lines.entry(key.into()).or_insert_with(|| Line {
             action,
-            fields: Map::new(),
+            fields: BTreeMap::new(),
         });
         line.action = action;
         line
@@ -106,33 +140,44 @@ impl Scripted {
 
     async fn play(&self, ask: &Ask) -> Result<Answer, NotAnswered> {
         let Some(line) = self.lines.get(&ask.key) else {
-            return self.pass_on(ask, &Map::new()).await;
+            return self.pass_on(ask.clone()).await;
         };
         self.used
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(ask.key.clone());
         if ask.asked_before > 0 && self.otherwise.is_some() {
-            return self.pass_on(ask, &Map::new()).await;
+            return self.pass_on(ask.clone()).await;
         }
         match line.action {
-            Action::Accept => Ok(Answer::accept(line.fields.clone())),
+            Action::Accept => self.accept_with(&line.fields, ask).await,
             Action::Decline => Ok(Answer::decline()),
             Action::Cancel => Ok(Answer::cancel()),
         }
     }
 
-    async fn pass_on(
+    async fn accept_with(
         &self,
+        fields: &BTreeMap<String, Given>,
         ask: &Ask,
-        settled: &Map<String, Value>,
     ) -> Result<Answer, NotAnswered> {
-        let Some(responder) = &self.otherwise else {
-            return Err(NotAnswered::Nobody);
-        };
-        let mut ask = ask.clone();
-        ask.settled.extend(settled.clone());
-        responder.respond(&ask).await
+        match read(fields, ask).map_err(NotAnswered::failed)? {
+            Reading::Complete(content) => Ok(Answer::accept(content)),
+            Reading::Partial(settled) => {
+                self.pass_on(Ask {
+                    settled,
+                    ..ask.clone()
+                })
+                .await
+            }
+        }
+    }
+
+    async fn pass_on(&self, ask: Ask) -> Result<Answer, NotAnswered> {
+        match &self.otherwise {
+            Some(responder) => responder.respond(&ask).await,
+            None => Err(NotAnswered::Nobody),
+        }
     }
 }
 
@@ -147,5 +192,49 @@ impl fmt::Debug for Scripted {
         f.debug_struct("Scripted")
             .field("lines", &self.lines)
             .finish_non_exhaustive()
+    }
+}
+
+/// What scripted fields amount to for one form.
+enum Reading {
+    Complete(Map<String, Value>),
+    /// Valid as far as it goes; required fields are missing.
+    Partial(Map<String, Value>),
+}
+
+fn read(fields: &BTreeMap<String, Given>, ask: &Ask) -> Result<Reading, Misfit> {
+    let misfit = |problem| Misfit { problem };
+    if ask.kind != Kind::Form {
+        return match fields.keys().next() {
+            None => Ok(Reading::Complete(Map::new())),
+            Some(field) => Err(misfit(Problem {
+                field: Some(field.clone()),
+                text: format!("is not asked: this is {}", ask.kind),
+            })),
+        };
+    }
+    let form = Form::lenient(&ask.requested_schema());
+    let mut content = ask.settled.clone();
+    for (name, given) in fields {
+        let value = match given {
+            Given::Text(text) => form.parse_text(name, text).map_err(misfit)?,
+            Given::Value(value) if form.field(name).is_some() => value.clone(),
+            // Says that there is no such field.
+            Given::Value(_) => form.parse_text(name, "").map_err(misfit)?,
+        };
+        content.insert(name.clone(), value);
+    }
+    match form.validate(&content) {
+        Ok(content) => Ok(Reading::Complete(content)),
+        Err(problems) => {
+            let is_given = |problem: &Problem| {
+                let field = problem.field.as_ref();
+                field.is_none_or(|field| content.contains_key(field))
+            };
+            match problems.into_iter().find(is_given) {
+                Some(problem) => Err(misfit(problem)),
+                None => Ok(Reading::Partial(content)),
+            }
+        }
     }
 }

@@ -158,3 +158,76 @@ async fn a_user_who_stops_or_a_responder_that_fails_ends_the_operation_at_once()
         "no answer for \"a\" in round 1: the answer is not one to form elicitation"
     );
 }
+
+fn two_fields() -> Value {
+    json!({ "method": "elicitation/create", "params": { "message": "Where to?", "requestedSchema": {
+        "type": "object", "required": ["city", "nights"], "properties": {
+            "city": { "type": "string", "minLength": 2 }, "nights": { "type": "integer" }, "note": { "type": "string" }
+        }
+    }}})
+}
+
+#[tokio::test]
+async fn a_script_is_typed_by_the_form_and_leaves_out_what_is_optional() {
+    let server = Playback::new([asks(&json!({ "trip": two_fields() }), None), done("")]);
+    let script = Scripted::new()
+        .answer_text("trip", "city", "Oslo")
+        .answer_text("trip", "nights", "3");
+    call(&server, Responders::new().form(script)).await.unwrap();
+    assert_eq!(
+        server.sent_params()[1]["inputResponses"]["trip"]["content"],
+        json!({ "city": "Oslo", "nights": 3 })
+    );
+}
+
+#[tokio::test]
+async fn a_half_scripted_form_goes_to_somebody_else_with_the_half_settled() {
+    let server = Playback::new([asks(&json!({ "trip": two_fields() }), None), done("")]);
+    let script = Scripted::new()
+        .answer("trip", "city", "Oslo")
+        .otherwise(async |ask: Ask| {
+            let mut content = ask.settled;
+            assert_eq!(content["city"], "Oslo");
+            content.insert("nights".to_owned(), json!(2));
+            Ok(Answer::accept(content))
+        });
+    call(&server, Responders::new().form(script)).await.unwrap();
+    assert_eq!(
+        server.sent_params()[1]["inputResponses"]["trip"]["content"],
+        json!({ "city": "Oslo", "nights": 2 })
+    );
+}
+
+#[tokio::test]
+async fn a_script_that_does_not_fit_names_the_field() {
+    let script = Scripted::new;
+    for (script, expected) in [
+        (
+            script().answer_text("trip", "nights", "abc"),
+            "\"nights\" must be a whole number, not \"abc\"",
+        ),
+        (
+            script().answer("trip", "city", "X"),
+            "\"city\" must have at least 2 characters",
+        ),
+        (
+            script().answer("trip", "town", "Oslo"),
+            "\"town\" is not asked: the form has \"city\", \"nights\", \"note\"",
+        ),
+        (
+            script().answer("pay", "city", "Oslo"),
+            "\"city\" is not asked: this is URL elicitation",
+        ),
+    ] {
+        let server = Playback::new([asks(&json!({ "trip": two_fields(), "pay": page() }), None)]);
+        let script = script.otherwise(async |_: Ask| Ok(Answer::decline()));
+        let error = call(&server, Responders::new().elicitation(script))
+            .await
+            .unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains(expected), "{text}");
+        assert!(
+            matches!(error, CallError::Responder { cause, .. } if cause.is::<crate::client::Misfit>())
+        );
+    }
+}
