@@ -1,1 +1,316 @@
-//! Calling servers: a driver that runs an operation to its end.
+//! Calling servers: a client that runs an operation to its end.
+//!
+//! A tool call may take several rounds: the server returns questions, the client has them answered and sends the call
+//! again. [`Client::call_tool`] does all of it and gives the final result. Who answers is up to the [`Responders`]: a
+//! person, a script, a model. The client declares exactly the capabilities it has responders for, and reads raw JSON, so
+//! that an odd schema reaches the responder instead of ending the call.
+//!
+//! ```no_run
+//! use mrtr::client::{Answer, Ask, Client, Responders};
+//! use serde_json::json;
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let client = Client::new("http://127.0.0.1:8080/mcp")?
+//!     .name("release-bot", "1.0.0")
+//!     .responders(Responders::new().form(async |ask: Ask| {
+//!         println!("{} asks: {}", ask.server, ask.message());
+//!         Ok(Answer::accept([("confirm".to_owned(), json!(true))]))
+//!     }));
+//! let output = client.call_tool("deploy_release", json!({ "service": "api", "version": "4.8.1" })).await?;
+//! println!("{}", output.text());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Stopping
+//!
+//! Every method that calls a server is cancel-safe in this sense: drop its future and the call is abandoned. An open
+//! connection closes, which tells the server; no further answer is sent. `tokio::select!` with a Ctrl-C signal is enough.
+//!
+//! # What it leaves out
+//!
+//! Revisions of MCP before 2026-07-28 (a server of that sort is recognised and named), and authorization flows: a token
+//! that exists already goes in by [`Client::header`].
+
+mod answer;
+mod ask;
+mod driver;
+mod error;
+mod failure;
+mod headers;
+mod http;
+mod observe;
+mod output;
+mod pace;
+mod request;
+mod responder;
+mod response;
+mod scripted;
+#[cfg(test)]
+mod tests;
+mod tools;
+mod transport;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ::http::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Map, Value, json};
+
+pub use self::answer::{Action, Answer, NotAnswered};
+pub use self::ask::{Ask, Kind};
+pub use self::error::CallError;
+pub use self::http::{HttpTransport, InvalidUrl};
+pub use self::observe::{Event, Observer, RoundOutcome, RoundTrace};
+pub use self::output::Output;
+pub use self::responder::{BoxFuture, Responder, Responders};
+pub use self::scripted::{Misfit, Scripted};
+pub use self::tools::{RejectedTool, Tool, ToolList};
+pub use self::transport::{Incoming, Outgoing, Transport, TransportError};
+
+use self::driver::Operation;
+use self::headers::ParamHeader;
+use self::request::Template;
+
+/// The protocol revision this client speaks.
+pub const PROTOCOL_VERSION: &str = "2026-07-28";
+
+/// Calls one server.
+///
+/// A client may run any number of operations at once; they share connections and nothing else.
+pub struct Client {
+    transport: Arc<dyn Transport>,
+    name: String,
+    version: String,
+    headers: HeaderMap,
+    responders: Responders,
+    observers: Vec<Arc<dyn Observer>>,
+    max_rounds: u32,
+    max_waits: u32,
+    max_response_bytes: usize,
+    server_timeout: Duration,
+    last_id: AtomicI64,
+    /// The mirrored parameters of the tools listed so far.
+    param_headers: Mutex<HashMap<String, Vec<ParamHeader>>>,
+}
+
+impl Client {
+    /// Creates a client for the MCP endpoint at this URL.
+    ///
+    /// # Errors
+    ///
+    /// When the URL is not an absolute `http` or `https` URL, or when no TLS trust store can be loaded for `https`.
+    pub fn new(url: &str) -> Result<Self, InvalidUrl> {
+        HttpTransport::new(url).map(Self::with_transport)
+    }
+
+    /// Creates a client over another transport.
+    pub fn with_transport(transport: impl Transport + 'static) -> Self {
+        Self {
+            transport: Arc::new(transport),
+            name: "mrtr".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            headers: HeaderMap::new(),
+            responders: Responders::new(),
+            observers: Vec::new(),
+            max_rounds: 10,
+            max_waits: 120,
+            max_response_bytes: 16 * 1024 * 1024,
+            server_timeout: Duration::from_secs(120),
+            last_id: AtomicI64::new(0),
+            param_headers: Mutex::default(),
+        }
+    }
+
+    /// Sets the name and version sent as `clientInfo`. Default: this library's.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>, version: impl Into<String>) -> Self {
+        self.name = name.into();
+        self.version = version.into();
+        self
+    }
+
+    /// Sets who answers the server's questions, and with it the declared capabilities. Default: nobody, none.
+    #[must_use]
+    pub fn responders(mut self, responders: Responders) -> Self {
+        self.responders = responders;
+        self
+    }
+
+    /// Adds an HTTP header to every request, such as `Authorization`. The protocol's own headers cannot be replaced.
+    #[must_use]
+    pub fn header(mut self, name: HeaderName, mut value: HeaderValue) -> Self {
+        value.set_sensitive(true);
+        self.headers.insert(name, value);
+        self
+    }
+
+    /// Shows every message to this observer, after those added before. Default: none.
+    #[must_use]
+    pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
+        self.observers.push(Arc::new(observer));
+        self
+    }
+
+    /// Ends an operation after this many rounds with questions. Default: 10.
+    #[must_use]
+    pub fn max_rounds(mut self, rounds: u32) -> Self {
+        self.max_rounds = rounds;
+        self
+    }
+
+    /// Ends an operation after this many rounds in which the server only asks to be called again. Default: 120.
+    ///
+    /// The client pauses before each such call, from a quarter of a second up to five: the default is some ten minutes.
+    #[must_use]
+    pub fn max_waits(mut self, waits: u32) -> Self {
+        self.max_waits = waits;
+        self
+    }
+
+    /// Limits the time of one request, from sending it to the end of its response. Default: 120 s.
+    ///
+    /// The time a responder takes never counts.
+    #[must_use]
+    pub fn server_timeout(mut self, timeout: Duration) -> Self {
+        self.server_timeout = timeout;
+        self
+    }
+
+    /// Limits the bytes of one response, notifications included. Default: 16 MiB.
+    #[must_use]
+    pub fn max_response_bytes(mut self, bytes: usize) -> Self {
+        self.max_response_bytes = bytes;
+        self
+    }
+
+    /// Returns the name under which users know the server: its URL.
+    pub fn server(&self) -> &str {
+        self.transport.server()
+    }
+
+    /// Asks the server what it is and what it can do (`server/discover`).
+    ///
+    /// # Errors
+    ///
+    /// See [`CallError`].
+    pub async fn discover(&self) -> Result<Output, CallError> {
+        self.call("server/discover", json!({})).await
+    }
+
+    /// Calls a tool and runs the operation to its end.
+    ///
+    /// If the tool was listed before, parameters it wants mirrored are sent as headers too. If the server then
+    /// complains about the headers, the list is read anew and the call sent once more.
+    ///
+    /// # Errors
+    ///
+    /// See [`CallError`]. A tool that fails is an `Ok` whose [`Output::is_error`] is true.
+    pub async fn call_tool(
+        &self,
+        name: &str,
+        arguments: impl Into<Value>,
+    ) -> Result<Output, CallError> {
+        let params = json!({ "name": name, "arguments": arguments.into() });
+        let outcome = self.call("tools/call", params.clone()).await;
+        match outcome {
+            // Spec: basic/transports/streamable-http#client-behavior. Nothing has happened yet in round 1.
+            Err(CallError::Rpc {
+                round: 1,
+                code: -32020,
+                ..
+            }) if self.learns_headers_of(name).await => self.call("tools/call", params).await,
+            outcome => outcome,
+        }
+    }
+
+    /// Calls any method and runs the operation to its end. `params` is an object, or null for none.
+    ///
+    /// Rounds are possible in `tools/call`, `prompts/get` and `resources/read`; elsewhere they are the server's error.
+    /// A `_meta` in the parameters is kept, next to what the protocol wants there.
+    ///
+    /// # Errors
+    ///
+    /// See [`CallError`]; [`CallError::Invalid`] if `params` is not an object.
+    pub async fn call(&self, method: &str, params: impl Into<Value>) -> Result<Output, CallError> {
+        let params = match params.into() {
+            Value::Object(params) => params,
+            Value::Null => Map::new(),
+            _ => {
+                return Err(CallError::Invalid(format!(
+                    "the parameters of {method} are not an object"
+                )));
+            }
+        };
+        let retry_field = ["inputResponses", "requestState"]
+            .into_iter()
+            .find(|name| params.contains_key(*name));
+        if let Some(field) = retry_field {
+            return Err(CallError::Invalid(format!(
+                "{field} is for retries, which the client sends itself"
+            )));
+        }
+        let target = match method {
+            "tools/call" | "prompts/get" => params.get("name"),
+            "resources/read" => params.get("uri"),
+            _ => None,
+        };
+        let target = target.and_then(Value::as_str).map(str::to_owned);
+        let mut headers = self.headers.clone();
+        headers.extend(headers::standard(method, target.as_deref()));
+        if let ("tools/call", Some(name), Some(arguments)) =
+            (method, &target, params.get("arguments"))
+        {
+            headers::mirror(&self.param_headers_of(name), arguments, &mut headers);
+        }
+        let meta = request::meta(&self.name, &self.version, self.responders.capabilities());
+        let template = Template::new(method, params, meta);
+        Operation::new(self, method, target.unwrap_or_default(), template, headers)
+            .run()
+            .await
+    }
+
+    fn next_id(&self) -> i64 {
+        self.last_id.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn observe(&self, event: &Event<'_>) {
+        for observer in &self.observers {
+            observer.observe(event);
+        }
+    }
+
+    fn param_headers_of(&self, tool: &str) -> Vec<ParamHeader> {
+        self.param_headers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(tool)
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    fn set_param_headers(&self, tool: &str, params: Vec<ParamHeader>) {
+        self.param_headers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(tool.to_owned(), params);
+    }
+
+    /// Lists the tools, and tells whether this one's headers turn out to be others than known.
+    async fn learns_headers_of(&self, tool: &str) -> bool {
+        let known = self.param_headers_of(tool);
+        self.list_tools().await.is_ok() && self.param_headers_of(tool) != known
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("server", &self.server())
+            .field("responders", &self.responders)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,113 @@
+//! One question of one round, as a responder sees it.
+//!
+//! An [`Ask`] carries what the server sent as raw JSON: whatever is odd about it reaches the responder, nothing is dropped
+//! on the way. The accessors read leniently; a field of the wrong type counts as absent.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+/// What sort of input a server asks for.
+///
+/// Each kind is one capability a client may declare, and has its own place in [`Responders`](super::Responders).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// `elicitation/create` in form mode: the user fills in fields.
+    Form,
+    /// `elicitation/create` in URL mode: the user is sent to a page.
+    Url,
+    /// `sampling/createMessage`: the client's model writes a message.
+    Sampling,
+    /// `roots/list`: the client says which directories it works in.
+    Roots,
+}
+
+impl Kind {
+    /// Returns the method of this kind of input request.
+    pub fn method(self) -> &'static str {
+        match self {
+            Self::Form | Self::Url => "elicitation/create",
+            Self::Sampling => "sampling/createMessage",
+            Self::Roots => "roots/list",
+        }
+    }
+
+    /// Tells whether the answer is an accept, a decline or a cancel.
+    pub fn is_elicitation(self) -> bool {
+        matches!(self, Self::Form | Self::Url)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Form => "form elicitation",
+            Self::Url => "URL elicitation",
+            Self::Sampling => "sampling",
+            Self::Roots => "roots",
+        })
+    }
+}
+
+/// A question the server put, with all a responder needs to answer it.
+///
+/// # Security
+///
+/// Everything in `params`, `key` and `server_name` is the server's text. Show it only after making control and
+/// bidirectional characters visible, and never let it decide what is answered.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Ask {
+    /// Where the question comes from: the server's URL, which the user typed and can recognise.
+    pub server: String,
+    /// What the server calls itself. Unverified: display it beside [`server`](Self::server), never instead of it.
+    pub server_name: Option<String>,
+    /// The tool, prompt or resource being called.
+    pub target: String,
+    /// The round of the operation that brought the question, from 1.
+    pub round: u32,
+    /// The position of this question in its round, from 1.
+    pub number: usize,
+    /// How many questions the round has.
+    pub count: usize,
+    /// How often this key was answered earlier in the operation: more than 0 means that the server asks again.
+    pub asked_before: u32,
+    /// The server's name for the question, unique within the operation.
+    pub key: String,
+    /// What sort of input is asked for.
+    pub kind: Kind,
+    /// The `params` of the input request, as sent.
+    pub params: Box<RawValue>,
+    /// Field values settled before a person is asked, for example by a [`Scripted`](super::Scripted) responder that
+    /// covers a part of the form. A responder keeps them and asks for the rest.
+    pub settled: Map<String, Value>,
+}
+
+impl Ask {
+    /// Returns the text the server wants the user to read; empty if there is none.
+    pub fn message(&self) -> String {
+        self.param::<String>("message").unwrap_or_default()
+    }
+
+    /// Returns the schema of a form's answer; an object schema without fields if there is none.
+    pub fn requested_schema(&self) -> Value {
+        self.param::<Value>("requestedSchema")
+            .filter(Value::is_object)
+            .unwrap_or_else(|| serde_json::json!({ "type": "object", "properties": {} }))
+    }
+
+    /// Returns the page the user is sent to, unchecked.
+    pub fn url(&self) -> Option<String> {
+        self.param("url")
+    }
+
+    fn param<'a, T: Deserialize<'a>>(&'a self, name: &str) -> Option<T> {
+        // Each member is decoded by itself: a broken schema does not take the message with it.
+        let members: HashMap<String, &RawValue> = serde_json::from_str(self.params.get()).ok()?;
+        serde_json::from_str(members.get(name)?.get()).ok()
+    }
+}

@@ -1,0 +1,107 @@
+//! Turning a response without a result into an error that says what to do.
+
+use http::header::LOCATION;
+
+use super::response::{NoResult, RpcError};
+use super::{CallError, Incoming};
+
+/// Explains why this response to a request of this round has no result.
+pub(super) fn explain(
+    server: &str,
+    round: u32,
+    incoming: &Incoming,
+    failure: NoResult,
+) -> CallError {
+    match failure {
+        NoResult::Rpc(error) if is_legacy_error(incoming.status, &error) => {
+            legacy(server, incoming.status, printable(&error.message))
+        }
+        NoResult::Rpc(RpcError {
+            code,
+            message,
+            data,
+        }) => CallError::Rpc {
+            round,
+            code,
+            message,
+            data,
+        },
+        NoResult::Broken(what) => CallError::Protocol { round, what },
+        NoResult::NotJsonRpc(what) => match incoming.status {
+            200..=299 => CallError::Protocol {
+                round,
+                what: format!("{what}{}", quoted(&incoming.body)),
+            },
+            // Spec: basic/transports/streamable-http#backward-compatibility.
+            status @ (400 | 404 | 405) => legacy(server, status, printable(&incoming.body)),
+            status => CallError::Http {
+                server: server.to_owned(),
+                status,
+                detail: http_detail(incoming),
+            },
+        },
+    }
+}
+
+fn legacy(server: &str, status: u16, detail: String) -> CallError {
+    CallError::Legacy {
+        server: server.to_owned(),
+        status,
+        detail,
+    }
+}
+
+/// Tells a legacy server's complaint about a missing session from an error of a modern one.
+fn is_legacy_error(status: u16, error: &RpcError) -> bool {
+    let message = error.message.to_ascii_lowercase();
+    let names_legacy_ways = message.contains("initialize") || message.contains("session id");
+    // -32000 to -32019 is legacy ground; the SDKs of those days use -32600 as well.
+    matches!(status, 400 | 404 | 405 | 422)
+        && ((-32019..=-32000).contains(&error.code) || (error.code == -32600 && names_legacy_ways))
+}
+
+fn http_detail(incoming: &Incoming) -> String {
+    match incoming.headers.get(LOCATION) {
+        Some(location) if (300..400).contains(&incoming.status) => {
+            format!(
+                "it redirects to {}, which is not followed",
+                printable(&String::from_utf8_lossy(location.as_bytes()))
+            )
+        }
+        _ => printable(&incoming.body),
+    }
+}
+
+fn quoted(body: &str) -> String {
+    let line = printable(body);
+    if line.is_empty() {
+        " (the body is empty)".to_owned()
+    } else {
+        format!(" ({line})")
+    }
+}
+
+/// Returns the first line that says something, short and without control characters.
+fn printable(text: &str) -> String {
+    const LONGEST: usize = 200;
+    let line = text
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default();
+    let mut printable: String = line
+        .chars()
+        .take(LONGEST)
+        .flat_map(|c| {
+            if c.is_control() {
+                c.escape_default().collect::<Vec<_>>()
+            } else {
+                vec![c]
+            }
+        })
+        .collect();
+    if line.chars().nth(LONGEST).is_some() {
+        printable.push('…');
+    }
+    printable
+}

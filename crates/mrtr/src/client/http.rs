@@ -1,0 +1,273 @@
+//! Streamable HTTP: each request is one POST, its response one JSON text or one event stream.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::http::header::CONTENT_TYPE;
+use futures_util::{StreamExt, TryStreamExt};
+use reqwest::redirect::Policy;
+use rustls::ClientConfig;
+use rustls::crypto::{CryptoProvider, ring};
+use rustls_platform_verifier::Verifier;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use sse_stream::SseByteStream;
+use thiserror::Error;
+use url::Url;
+
+use super::{BoxFuture, Incoming, Outgoing, Transport, TransportError};
+
+/// A transport over HTTP/1.1, in the clear or over TLS.
+///
+/// # Security
+///
+/// Certificates are checked against the platform's trust store. Redirects are not followed: arguments, answers and states
+/// go to the server the user named and to nobody else. Proxy settings of the environment are not read, for the same reason.
+pub struct HttpTransport {
+    url: Url,
+    client: reqwest::Client,
+}
+
+/// Why a URL cannot be called.
+#[derive(Debug, Error)]
+#[error("cannot call {url:?}: {reason}")]
+pub struct InvalidUrl {
+    url: String,
+    reason: String,
+}
+
+impl HttpTransport {
+    /// Creates a transport to the MCP endpoint at this URL.
+    ///
+    /// # Errors
+    ///
+    /// When the URL is not an absolute `http` or `https` URL, carries a password, or when no TLS trust store can be loaded.
+    pub fn new(url: &str) -> Result<Self, InvalidUrl> {
+        let invalid = |reason: String| InvalidUrl {
+            url: url.to_owned(),
+            reason,
+        };
+        let mut parsed = Url::parse(url).map_err(|error| invalid(error.to_string()))?;
+        if !matches!(parsed.scheme(), "http" | "https") {
+            return Err(invalid(
+                "expected a URL that begins with http:// or https://".to_owned(),
+            ));
+        }
+        if !parsed.username().is_empty() || parsed.password().is_some() {
+            // The URL is shown wherever the server is named; reqwest would turn this part into a header.
+            return Err(InvalidUrl {
+                url: parsed.host_str().unwrap_or_default().to_owned(),
+                reason: "credentials do not belong into the URL, send an Authorization header"
+                    .to_owned(),
+            });
+        }
+        parsed.set_fragment(None);
+        let tls =
+            tls_config(parsed.scheme() == "https").map_err(|error| invalid(error.to_string()))?;
+        let client = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls)
+            .redirect(Policy::none())
+            .no_proxy()
+            .referer(false)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .build()
+            .map_err(|error| invalid(innermost(&error)))?;
+        Ok(Self {
+            url: parsed,
+            client,
+        })
+    }
+
+    async fn post(
+        &self,
+        request: &Outgoing,
+        notify: &(dyn Fn(&str) + Send + Sync),
+    ) -> Result<Incoming, TransportError> {
+        let post = self
+            .client
+            .post(self.url.clone())
+            .headers(request.headers.clone())
+            .body(request.body.clone());
+        let response = post.send().await.map_err(|error| self.broken(&error))?;
+        let status = response.status().as_u16();
+        let headers = response.headers().clone();
+        let is_stream = headers.get(CONTENT_TYPE).is_some_and(|kind| {
+            kind.as_bytes()
+                .get(..EVENT_STREAM.len())
+                .is_some_and(|kind| kind.eq_ignore_ascii_case(EVENT_STREAM.as_bytes()))
+        });
+        let bytes = bounded(response, request.max_response_bytes);
+        let body = if is_stream {
+            self.read_events(bytes, request.max_response_bytes, notify)
+                .await?
+        } else {
+            self.read_body(bytes, request.max_response_bytes).await?
+        };
+        Ok(Incoming {
+            status,
+            headers,
+            body,
+        })
+    }
+
+    async fn read_body(
+        &self,
+        bytes: impl futures_util::Stream<Item = Result<bytes::Bytes, BodyError>>,
+        limit: usize,
+    ) -> Result<String, TransportError> {
+        let body = bytes.try_fold(Vec::new(), async |mut body: Vec<u8>, chunk| {
+            body.extend_from_slice(&chunk);
+            Ok(body)
+        });
+        let body = body.await.map_err(|error| self.unfinished(error, limit))?;
+        String::from_utf8(body).map_err(|error| self.unreadable(error))
+    }
+
+    /// Reads events up to the response. Dropping the rest of the stream closes it.
+    async fn read_events(
+        &self,
+        bytes: impl futures_util::Stream<Item = Result<bytes::Bytes, BodyError>>,
+        limit: usize,
+        notify: &(dyn Fn(&str) + Send + Sync),
+    ) -> Result<String, TransportError> {
+        let bytes = std::pin::pin!(bytes);
+        let mut events = SseByteStream::new(bytes);
+        while let Some(event) = events.next().await {
+            let event = event.map_err(|error| match error {
+                sse_stream::Error::Body(error) => match error.downcast::<BodyError>() {
+                    Ok(error) => self.unfinished(*error, limit),
+                    Err(error) => self.unreadable(error),
+                },
+                error => self.unreadable(error),
+            })?;
+            // An event without data is a sign of life. A message with a method is a notification, or else a request
+            // as servers of earlier revisions send them here, which cannot be answered.
+            match event.data {
+                Some(data) if data.is_empty() => {}
+                Some(data) if is_response(&data) => return Ok(data),
+                Some(data) => notify(&data),
+                None => {}
+            }
+        }
+        Err(TransportError::Truncated {
+            server: self.server().to_owned(),
+        })
+    }
+
+    fn broken(&self, error: &reqwest::Error) -> TransportError {
+        let server = self.server().to_owned();
+        let cause = if error.is_timeout() {
+            "no answer in time".to_owned()
+        } else {
+            innermost(error)
+        };
+        if error.is_connect() {
+            TransportError::Connect { server, cause }
+        } else {
+            TransportError::Lost { server, cause }
+        }
+    }
+
+    fn unfinished(&self, error: BodyError, limit: usize) -> TransportError {
+        match error {
+            BodyError::TooLarge => TransportError::TooLarge {
+                server: self.server().to_owned(),
+                limit,
+            },
+            BodyError::Broken(error) => self.broken(&error),
+        }
+    }
+
+    fn unreadable(&self, cause: impl fmt::Display) -> TransportError {
+        TransportError::Unreadable {
+            server: self.server().to_owned(),
+            cause: cause.to_string(),
+        }
+    }
+}
+
+impl Transport for HttpTransport {
+    fn server(&self) -> &str {
+        self.url.as_str()
+    }
+
+    fn exchange<'a>(
+        &'a self,
+        request: &'a Outgoing,
+        notify: &'a (dyn Fn(&str) + Send + Sync),
+    ) -> BoxFuture<'a, Result<Incoming, TransportError>> {
+        Box::pin(self.post(request, notify))
+    }
+}
+
+impl fmt::Debug for HttpTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpTransport")
+            .field("url", &self.server())
+            .finish_non_exhaustive()
+    }
+}
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const EVENT_STREAM: &str = "text/event-stream";
+
+/// Why a body ended early.
+#[derive(Debug, Error)]
+enum BodyError {
+    #[error("too large")]
+    TooLarge,
+    #[error(transparent)]
+    Broken(reqwest::Error),
+}
+
+/// Reads a body no further than the limit.
+fn bounded(
+    response: reqwest::Response,
+    limit: usize,
+) -> impl futures_util::Stream<Item = Result<bytes::Bytes, BodyError>> {
+    let mut left = limit;
+    response.bytes_stream().map(move |chunk| {
+        let chunk = chunk.map_err(BodyError::Broken)?;
+        left = left.checked_sub(chunk.len()).ok_or(BodyError::TooLarge)?;
+        Ok(chunk)
+    })
+}
+
+/// Tells a response from a notification or request. What is neither counts as a response: the reader says what is wrong.
+fn is_response(message: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Head<'a> {
+        #[serde(borrow)]
+        method: Option<&'a RawValue>,
+    }
+    !matches!(serde_json::from_str(message), Ok(Head { method: Some(_) }))
+}
+
+/// Builds the TLS configuration with its own crypto provider: a library does not install one for the whole process.
+fn tls_config(trust_platform: bool) -> Result<ClientConfig, rustls::Error> {
+    let provider: Arc<CryptoProvider> = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()?;
+    if trust_platform {
+        let verifier = Arc::new(Verifier::new(provider)?);
+        return Ok(builder
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+            .with_no_client_auth());
+    }
+    // Plain HTTP needs no trust store, and a machine without one can still call a local server. Nothing is trusted then.
+    Ok(builder
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth())
+}
+
+/// Returns what the system said, below the layers that pass it on.
+fn innermost(error: &dyn StdError) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
+}

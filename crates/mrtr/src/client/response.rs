@@ -1,0 +1,317 @@
+//! Reading responses: which of the three things a response can be, and nothing beyond that.
+//!
+//! Only the members that steer the loop are decoded. All else stays the text it came as, so an odd schema, an unknown
+//! field or a number of any size never costs a round.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::Kind;
+
+/// A result, by what it means for the operation.
+#[derive(Debug)]
+pub(super) enum Reply {
+    /// The final result.
+    Complete(Box<RawValue>),
+    /// A round that wants input.
+    InputRequired(InputRequired),
+}
+
+/// The members of an input-required result.
+#[derive(Debug)]
+pub(super) struct InputRequired {
+    /// The questions, in the server's order.
+    pub(super) requests: Vec<(String, InputRequest)>,
+    /// The state as a raw JSON string token.
+    pub(super) state: Option<Box<RawValue>>,
+    /// What the server calls itself.
+    pub(super) server_name: Option<String>,
+}
+
+/// One question, sorted by kind.
+#[derive(Clone, Debug)]
+pub(super) struct InputRequest {
+    pub(super) kind: Kind,
+    pub(super) params: Box<RawValue>,
+}
+
+impl InputRequest {
+    /// Returns the page a URL request is about.
+    pub(super) fn url(&self) -> Option<String> {
+        let params: HashMap<String, &RawValue> = serde_json::from_str(self.params.get()).ok()?;
+        text(params.get("url")?)
+    }
+}
+
+/// A JSON-RPC error as sent.
+#[derive(Debug)]
+pub(super) struct RpcError {
+    pub(super) code: i64,
+    pub(super) message: String,
+    pub(super) data: Option<Value>,
+}
+
+/// Why a response has no result. The text goes into the error the caller sees.
+#[derive(Debug)]
+pub(super) enum NoResult {
+    /// It is a JSON-RPC error.
+    Rpc(RpcError),
+    /// It is not a JSON-RPC message at all: over HTTP, the status may explain it.
+    NotJsonRpc(String),
+    /// It is a JSON-RPC message that breaks the rules.
+    Broken(String),
+}
+
+/// Reads the response to the request of this id.
+pub(super) fn read(text: &str, id: i64) -> Result<Reply, NoResult> {
+    let envelope: Envelope<'_> = serde_json::from_str(text)
+        .map_err(|error| NoResult::NotJsonRpc(format!("not a JSON-RPC message: {error}")))?;
+    let is_error = envelope.error.is_some();
+    match (envelope.result, envelope.error) {
+        (None, None) => Err(NoResult::NotJsonRpc(
+            "neither a result nor an error".to_owned(),
+        )),
+        (_, Some(error)) => {
+            check_id(envelope.id, id, is_error).map_err(NoResult::Broken)?;
+            Err(read_error(error).map_or_else(NoResult::Broken, NoResult::Rpc))
+        }
+        (Some(result), None) => {
+            check_id(envelope.id, id, is_error).map_err(NoResult::Broken)?;
+            read_result(result).map_err(NoResult::Broken)
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+fn check_id(found: Option<&RawValue>, id: i64, is_error: bool) -> Result<(), String> {
+    match found {
+        Some(found) if same_id(found.get(), id) => Ok(()),
+        // Spec: basic/index#error-responses. A server that could not read the id leaves it out.
+        None if is_error => Ok(()),
+        Some(found) => Err(format!("the response has id {found}, the request had {id}")),
+        None => Err(format!("the response has no id, the request had {id}")),
+    }
+}
+
+fn same_id(found: &str, id: i64) -> bool {
+    // A server that keeps ids as floats writes 1.0 for 1.
+    found.parse() == Ok(id) || found.parse::<f64>().is_ok_and(|float| float == id as f64)
+}
+
+fn read_error(error: &RawValue) -> Result<RpcError, String> {
+    #[derive(Deserialize)]
+    struct Wire {
+        code: i64,
+        message: Option<String>,
+        data: Option<Box<RawValue>>,
+    }
+    let wire: Wire = serde_json::from_str(error.get())
+        .map_err(|cause| format!("the error is malformed: {cause}"))?;
+    Ok(RpcError {
+        code: wire.code,
+        message: wire.message.unwrap_or_default(),
+        data: wire
+            .data
+            .and_then(|data| serde_json::from_str(data.get()).ok()),
+    })
+}
+
+fn read_result(result: &RawValue) -> Result<Reply, String> {
+    let head: ResultHead<'_> = serde_json::from_str(result.get())
+        .map_err(|error| format!("the result is malformed: {error}"))?;
+    let Some(result_type) = head.result_type else {
+        // Spec: basic/index#resulttype. Servers of earlier revisions leave it out.
+        return Ok(Reply::Complete(result.to_owned()));
+    };
+    match text(result_type).as_deref() {
+        Some("complete") => Ok(Reply::Complete(result.to_owned())),
+        Some("input_required") => read_input_required(&head).map(Reply::InputRequired),
+        Some("inputRequired") => Err(format!(
+            r#"resultType is "inputRequired", the specification says "input_required"{}"#,
+            draft_entries(head.input_requests)
+        )),
+        _ => Err(format!(
+            r#"resultType is {result_type}, expected "complete" or "input_required" (no extension was declared)"#
+        )),
+    }
+}
+
+#[derive(Deserialize)]
+struct ResultHead<'a> {
+    #[serde(rename = "resultType", borrow, default, deserialize_with = "present")]
+    result_type: Option<&'a RawValue>,
+    #[serde(rename = "inputRequests", borrow)]
+    input_requests: Option<&'a RawValue>,
+    // `null` counts as absent, for this field as for the one above.
+    #[serde(rename = "requestState", borrow)]
+    request_state: Option<&'a RawValue>,
+    #[serde(rename = "_meta", borrow)]
+    meta: Option<&'a RawValue>,
+}
+
+fn read_input_required(head: &ResultHead<'_>) -> Result<InputRequired, String> {
+    let state = head.request_state.map(ToOwned::to_owned);
+    if let Some(state) = &state
+        && !state.get().starts_with('"')
+    {
+        return Err("requestState is not a string".to_owned());
+    }
+    let requests = match head.input_requests {
+        Some(requests) => read_input_requests(requests)?,
+        None if state.is_none() => {
+            // Spec: basic/patterns/mrtr#server-requirements-basic-workflow, item 7.
+            return Err(
+                "an input_required result has neither inputRequests nor requestState".to_owned(),
+            );
+        }
+        None => Vec::new(),
+    };
+    Ok(InputRequired {
+        requests,
+        state,
+        server_name: head.meta.and_then(server_name),
+    })
+}
+
+fn read_input_requests(requests: &RawValue) -> Result<Vec<(String, InputRequest)>, String> {
+    let Entries(entries) = serde_json::from_str(requests.get())
+        .map_err(|error| format!("inputRequests is malformed: {error}"))?;
+    entries
+        .into_iter()
+        .map(|(key, entry)| read_input_request(&key, entry).map(|request| (key, request)))
+        .collect()
+}
+
+fn read_input_request(key: &str, entry: &RawValue) -> Result<InputRequest, String> {
+    let draft = || draft_entry(key, entry).unwrap_or_default();
+    let wire: InputRequestHead<'_> = serde_json::from_str(entry.get())
+        .map_err(|error| format!("inputRequests[{key:?}] is malformed: {error}{}", draft()))?;
+    let params = match wire.params {
+        Some(params) if params.get().starts_with('{') => params.to_owned(),
+        Some(_) => return Err(format!("inputRequests[{key:?}].params is not an object")),
+        None => RawValue::from_string("{}".to_owned()).map_err(|error| error.to_string())?,
+    };
+    let kind = match &*wire.method {
+        "elicitation/create" => elicitation_mode(key, &params)?,
+        "sampling/createMessage" => Kind::Sampling,
+        "roots/list" => Kind::Roots,
+        other => {
+            return Err(format!(
+                "inputRequests[{key:?}] asks by {other:?}, which is no input request"
+            ));
+        }
+    };
+    Ok(InputRequest { kind, params })
+}
+
+#[derive(Deserialize)]
+struct InputRequestHead<'a> {
+    method: String,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+fn elicitation_mode(key: &str, params: &RawValue) -> Result<Kind, String> {
+    #[derive(Deserialize)]
+    struct Mode<'a> {
+        #[serde(borrow)]
+        mode: Option<&'a RawValue>,
+    }
+    let Mode { mode } = serde_json::from_str(params.get())
+        .map_err(|error| format!("inputRequests[{key:?}].params is malformed: {error}"))?;
+    // Spec: client/elicitation#elicitation-requests. No mode means form mode.
+    let Some(mode) = mode else {
+        return Ok(Kind::Form);
+    };
+    match text(mode).as_deref() {
+        Some("form") => Ok(Kind::Form),
+        Some("url") => Ok(Kind::Url),
+        _ => Err(format!(
+            r#"inputRequests[{key:?}] has mode {mode}, expected "form" or "url""#
+        )),
+    }
+}
+
+/// Says what a draft-dialect result does wrong in its entries.
+fn draft_entries(requests: Option<&RawValue>) -> String {
+    let entries =
+        requests.and_then(|requests| serde_json::from_str::<Entries<'_>>(requests.get()).ok());
+    let Some(Entries(entries)) = entries else {
+        return String::new();
+    };
+    entries
+        .iter()
+        .find_map(|(key, entry)| draft_entry(key, entry))
+        .unwrap_or_default()
+}
+
+/// Recognises `{"type": "elicitation", "message": .., "schema": ..}`, which early write-ups of the pattern used.
+fn draft_entry(key: &str, entry: &RawValue) -> Option<String> {
+    let members: HashMap<String, &RawValue> = serde_json::from_str(entry.get()).ok()?;
+    let is_draft = !members.contains_key("method")
+        && (members.contains_key("type") || members.contains_key("schema"));
+    is_draft.then(|| {
+        format!(
+            r#"; inputRequests[{key:?}] is an early draft of the pattern: expected {{"method": "elicitation/create", "params": {{"message": .., "requestedSchema": ..}}}} instead of "type" and "schema""#
+        )
+    })
+}
+
+fn server_name(meta: &RawValue) -> Option<String> {
+    let meta: HashMap<String, &RawValue> = serde_json::from_str(meta.get()).ok()?;
+    let info: HashMap<String, &RawValue> =
+        serde_json::from_str(meta.get("io.modelcontextprotocol/serverInfo")?.get()).ok()?;
+    text(info.get("name")?)
+}
+
+fn text(raw: &RawValue) -> Option<String> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+/// The members of an object in their order. A key that comes twice is an error: which one would be answered?
+struct Entries<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Entries<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Entries<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                let mut seen = std::collections::HashSet::new();
+                while let Some((key, entry)) = map.next_entry::<String, &RawValue>()? {
+                    if !seen.insert(key.clone()) {
+                        return Err(A::Error::custom(format_args!("key {key:?} comes twice")));
+                    }
+                    entries.push((key, entry));
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+/// Keeps a `null` apart from an absent member.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
