@@ -15,8 +15,8 @@ static FORMS: LazyLock<RwLock<HashMap<TypeId, Arc<Form>>>> = LazyLock::new(RwLoc
 ///
 /// # Errors
 ///
-/// Whenever [`Form::of`] fails; a type that cannot be asked is tried again each time, which only a server that is
-/// about to be corrected does.
+/// Whenever [`Form::of`] fails; a type that cannot be asked is tried again each time, which only a
+/// server that is about to be corrected does.
 #[allow(dead_code, reason = "for the engine, which asks on every request")]
 pub(crate) fn cached<T: JsonSchema + 'static>() -> Result<Arc<Form>, SchemaError> {
     let key = TypeId::of::<T>();

@@ -1,13 +1,14 @@
-//! Reads the choices of a single or multiple selection, in every spelling that is about: `enum`, `enum` with
-//! `enumNames`, `oneOf`/`anyOf` with `const` and `title`, a lone `const`, and schemars' documented variants.
+//! Reads the choices of a single or multiple selection, in every spelling that is about: `enum`,
+//! `enum` with `enumNames`, `oneOf`/`anyOf` with `const` and `title`, a lone `const`, and schemars'
+//! documented variants.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
 use super::field::Choice;
+use super::keywords::Oddity;
 use super::problem::{list, shown};
-use super::read::Oddity;
 
 /// The choices `schema` offers; `None` where it offers none at all, as free text does.
 ///

@@ -1,7 +1,8 @@
 //! One field of a form: what is asked, and how it goes on the wire.
 //!
-//! A [`Field`] is what clients render and what answers are judged by. Reading one from a schema is [`super::read`]'s
-//! job, judging a value [`super::judge`]'s, and turning typed text into a value [`super::text`]'s.
+//! A [`Field`] is what clients render and what answers are judged by. Reading one from a schema is
+//! [`super::read`]'s job, judging a value [`super::judge`]'s, and turning typed text into a value
+//! [`super::text`]'s.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +24,8 @@ pub struct Field {
     pub description: Option<String>,
     /// Whether an answer without it is refused.
     pub required: bool,
-    /// The value to offer. It is always a valid one, and may well be `0`, `false` or the empty text.
+    /// The value to offer. It is always a valid one, and may well be `0`, `false` or the empty
+    /// text.
     pub default: Option<Value>,
     /// What kind of value it takes.
     pub kind: FieldKind,
@@ -71,7 +73,8 @@ pub enum FieldKind {
         /// Most choices.
         max_items: Option<u64>,
     },
-    /// Something forms have no control for; only lenient forms have such fields, and they take raw JSON.
+    /// Something forms have no control for; only lenient forms have such fields, and they take raw
+    /// JSON.
     Unsupported {
         /// The property as it came.
         schema: Value,
@@ -92,7 +95,8 @@ pub enum TextFormat {
     Date,
     /// A date and time with a zone, RFC 3339.
     DateTime,
-    /// A name this revision does not define; the text is taken as it is, and the name may help the person.
+    /// A name this revision does not define; the text is taken as it is, and the name may help the
+    /// person.
     Other(String),
 }
 
@@ -106,8 +110,8 @@ pub struct Choice {
 }
 
 impl Field {
-    /// A field of this kind, with everything else as it was read. `listed` says that the schema requires the key;
-    /// where `null` is an answer too, a person may still leave it blank.
+    /// A field of this kind, with everything else as it was read. `listed` says that the schema
+    /// requires the key; where `null` is an answer too, a person may still leave it blank.
     pub(super) fn new(name: &str, listed: bool, kind: FieldKind, reading: Reading) -> Self {
         Self {
             name: name.to_owned(),
@@ -162,7 +166,8 @@ impl fmt::Debug for Field {
 
 impl FieldKind {
     /// The assertions of this kind, and nothing else, as a schema.
-    // Spec: schema/2026-07-28 PrimitiveSchemaDefinition. Titled choices carry `type` too: some clients insist.
+    // Spec: schema/2026-07-28 PrimitiveSchemaDefinition. Titled choices carry `type` too: some
+    // clients insist.
     pub(super) fn to_schema(&self) -> Value {
         let mut schema = Map::new();
         let mut put = |key: &str, value: Option<Value>| {
@@ -253,7 +258,8 @@ impl Choice {
     }
 }
 
-/// Plain values as `enum`; as soon as one has a title, all of them as `const` and `title` under `titled`.
+/// Plain values as `enum`; as soon as one has a title, all of them as `const` and `title` under
+/// `titled`.
 fn choices_to_schema(titled: &'static str, options: &[Choice]) -> (&'static str, Value) {
     if options.iter().any(|choice| choice.title.is_some()) {
         return (titled, options.iter().map(Choice::to_schema).collect());

@@ -1,17 +1,19 @@
 //! Decides whether a value fits a field, and says in plain words why not.
 //!
-//! The decision is the `jsonschema` crate's, on a schema that holds one field and no references: nothing is fetched,
-//! patterns run in linear time, and the cost of one answer is bounded by the size of the schema.
+//! The decision is the `jsonschema` crate's, on a schema that holds one field and no references:
+//! nothing is fetched, patterns run in linear time, and the cost of one answer is bounded by the
+//! size of the schema.
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
-use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
+use jsonschema::{Draft, EmailOptions, PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Number, Value};
 
 use super::field::{Choice, Field, FieldKind, TextFormat};
+use super::keywords::{EXACT, whole};
 use super::problem::{count, harmless, list, quoted, shown};
-use super::read::{EXACT, whole};
 
-/// The compiled rules of one field; without any, everything is accepted and the peer has the last word.
+/// The compiled rules of one field; without any, everything is accepted and the peer has the last
+/// word.
 #[derive(Debug)]
 pub(super) struct Judge(Option<Validator>);
 
@@ -32,6 +34,11 @@ impl Judge {
         let both = Value::Array(vec![plain.clone(), Value::Object(extras.clone())]);
         Self(compile(&serde_json::json!({ "allOf": both })).or_else(|| compile(&plain)))
     }
+
+    /// Whether there are no rules at all.
+    pub(super) fn is_blind(&self) -> bool {
+        self.0.is_none()
+    }
 }
 
 impl Field {
@@ -49,7 +56,8 @@ impl Field {
         }
     }
 
-    /// Whole numbers are spelled as such: `1.0` is an integer in JSON Schema, but not to every deserialiser.
+    /// Whole numbers are spelled as such: `1.0` is an integer in JSON Schema, but not to every
+    /// deserialiser.
     fn normal(&self, value: &Value) -> Result<Value, String> {
         match (&self.kind, value) {
             (FieldKind::Number { integer: true, .. }, Value::Number(number)) => {
@@ -189,8 +197,8 @@ fn looks_like(format: &TextFormat) -> String {
     }
 }
 
-/// The number as an integer. One without a fraction that is too large to be told from its neighbours is refused:
-/// guessing which one was meant would change the answer.
+/// The number as an integer. One without a fraction that is too large to be told from its
+/// neighbours is refused: guessing which one was meant would change the answer.
 fn exact(number: &Number) -> Result<Number, String> {
     let Some(float) = number.as_f64().filter(|_| number.is_f64()) else {
         return Ok(number.clone());
@@ -235,6 +243,9 @@ pub(crate) fn compile(schema: &Value) -> Option<Validator> {
         .offline()
         .should_validate_formats(true)
         .with_pattern_options(patterns)
+        // By itself it also takes `Jane <jane@example.com>`, which is not an address but a header's
+        // way to write one.
+        .with_email_options(EmailOptions::default().without_display_text())
         .build(schema)
         .ok()
 }

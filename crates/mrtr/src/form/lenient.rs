@@ -1,7 +1,8 @@
-//! Schemas that a server sent: whatever they are, the person sees every field and the round goes on.
+//! Schemas that a server sent: whatever they are, the person sees every field and the round goes
+//! on.
 //!
-//! What has no control becomes [`FieldKind::Unsupported`], what made no sense is noted, and the schema itself stays as
-//! it came.
+//! What has no control becomes [`FieldKind::Unsupported`], what made no sense is noted, and the
+//! schema itself stays as it came.
 
 use std::collections::HashSet;
 
@@ -46,7 +47,8 @@ pub(super) fn form_of(schema: &Value) -> Form {
     Form::lenient_parts(schema.clone(), fields, notes)
 }
 
-/// The names in `required`. Those that are repeated or name nothing do no harm: only fields are looked up here.
+/// The names in `required`. Those that are repeated or name nothing do no harm: only fields are
+/// looked up here.
 fn required<'a>(root: &'a Map<String, Value>, notes: &mut Vec<String>) -> HashSet<&'a str> {
     match root.get("required") {
         None => HashSet::new(),

@@ -1,12 +1,13 @@
 //! Forms: elicitation schemas from Rust types, their validation, and the model clients render.
 //!
-//! A [`Form`] is a schema read once. Servers make theirs from a type ([`Form::of`]) or a hand-written schema
-//! ([`Form::from_schema`]); both are strict, because what goes out must be something every client can show. Clients
-//! read whatever came in with [`Form::lenient`], which never fails and never loses a field.
+//! A [`Form`] is a schema read once. Servers make theirs from a type ([`Form::of`]) or a
+//! hand-written schema ([`Form::from_schema`]); both are strict, because what goes out must be
+//! something every client can show. Clients read whatever came in with [`Form::lenient`], which
+//! never fails and never loses a field.
 //!
-//! Answers are judged field by field, by the same rules on both sides: [`Form::validate`] reports every problem at
-//! once, and returns what passed in the form it is handed on in. This module does no I/O and resolves nothing over the
-//! network.
+//! Answers are judged field by field, by the same rules on both sides: [`Form::validate`] reports
+//! every problem at once, and returns what passed in the form it is handed on in. This module does
+//! no I/O and resolves nothing over the network.
 //!
 //! ```
 //! use mrtr::form::Form;
@@ -33,6 +34,7 @@ mod cache;
 mod choices;
 mod field;
 mod judge;
+mod keywords;
 mod lenient;
 mod problem;
 mod read;
@@ -51,7 +53,7 @@ use serde_json::{Map, Value};
 pub(crate) use cache::cached;
 pub(crate) use judge::compile;
 pub(crate) use problem::harmless;
-pub(crate) use read::whole;
+pub(crate) use keywords::whole;
 pub use field::{Choice, Field, FieldKind, TextFormat};
 pub use problem::Problem;
 pub use strict::SchemaError;
@@ -91,31 +93,34 @@ pub fn schema_of<T: JsonSchema>() -> Result<Value, SchemaError> {
 impl Form {
     /// Makes the form of a Rust type.
     ///
-    /// A struct with named fields becomes a form with the same fields in the same order. `Option<T>` and fields with
-    /// `#[serde(default)]` need no answer; a unit enum is one choice, a list or set of one is several; variants with
-    /// doc comments are shown by the first paragraph. `#[schemars(length(..), range(..), email, url)]` are kept, and so
-    /// are jiff's and chrono's dates and instants. `()` and unit structs are forms without fields.
+    /// A struct with named fields becomes a form with the same fields in the same order.
+    /// `Option<T>` and fields with `#[serde(default)]` need no answer; a unit enum is one choice, a
+    /// list or set of one is several; variants with doc comments are shown by the first paragraph.
+    /// `#[schemars(length(..), range(..), email, url)]` are kept, and so are jiff's and chrono's
+    /// dates and instants. `()` and unit structs are forms without fields.
     ///
-    /// A default that the field itself would refuse is not offered. Of an enum that documents only some of its
-    /// variants, schemars lists the others first.
+    /// A default that the field itself would refuse is not offered. Of an enum that documents only
+    /// some of its variants, schemars lists the others first.
     ///
     /// # Errors
     ///
-    /// When a field does not fit the restricted subset of JSON Schema that MCP allows in forms: nesting, maps, tuples,
-    /// enums with data, lists of anything but choices, patterns, exclusive bounds, more than 100 fields. The message
-    /// names the type and the field and says what to use instead.
+    /// When a field does not fit the restricted subset of JSON Schema that MCP allows in forms:
+    /// nesting, maps, tuples, enums with data, lists of anything but choices, patterns, exclusive
+    /// bounds, more than 100 fields. The message names the type and the field and says what to use
+    /// instead.
     pub fn of<T: JsonSchema>() -> Result<Self, SchemaError> {
         strict::form_of::<T>()
     }
 
     /// Makes a form of a schema written by hand, which is held to the same rules.
     ///
-    /// References, unions with `null` and `enumNames` are rewritten into what the specification lists; annotations it
-    /// does not list are dropped.
+    /// References, unions with `null` and `enumNames` are rewritten into what the specification
+    /// lists; annotations it does not list are dropped.
     ///
     /// # Errors
     ///
-    /// As [`Form::of`], and when a default is not valid for its field or `required` names a property that is missing.
+    /// As [`Form::of`], and when a default is not valid for its field or `required` names a
+    /// property that is missing.
     // By value, because a schema is made to be asked: callers have no further use for it.
     #[expect(
         clippy::needless_pass_by_value,
@@ -128,7 +133,8 @@ impl Form {
     /// Reads whatever a server sent as a schema.
     ///
     /// It never fails and never loses a field: those that forms have no control for become
-    /// [`FieldKind::Unsupported`], and take JSON. What had to be overlooked is in [`notes`](Self::notes).
+    /// [`FieldKind::Unsupported`], and take JSON. What had to be overlooked is in
+    /// [`notes`](Self::notes).
     #[must_use]
     pub fn lenient(schema: &Value) -> Self {
         lenient::form_of(schema)
@@ -178,7 +184,8 @@ impl Form {
         &self.json
     }
 
-    /// What a lenient form had to overlook, in sentences for the person who looks into it; strict forms have none.
+    /// What a lenient form had to overlook, in sentences for the person who looks into it; strict
+    /// forms have none.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
@@ -186,9 +193,9 @@ impl Form {
 
     /// Checks an answer and returns it as it is handed on.
     ///
-    /// In what is returned, `1.0` for a whole number is `1`, and optional fields answered with `null` are left out.
-    /// Keys that nobody asked for are dropped by strict forms and passed on by lenient ones, whose server may know more
-    /// than its schema says.
+    /// In what is returned, `1.0` for a whole number is `1`, and optional fields answered with
+    /// `null` are left out. Keys that nobody asked for are dropped by strict forms and passed on by
+    /// lenient ones, whose server may know more than its schema says.
     ///
     /// # Errors
     ///
@@ -216,11 +223,14 @@ impl Form {
         Ok(settled)
     }
 
-    /// The answers that are valid by themselves, as they would be handed on: what to keep when others are asked again.
+    /// The answers that are valid by themselves, as they would be handed on: what to keep when
+    /// others are asked again.
     #[must_use]
     pub fn valid_part(&self, content: &Map<String, Value>) -> Map<String, Value> {
-        let valid = |field: &Field| Some((field.name.clone(), field.answer(content).ok()??));
-        self.fields.iter().filter_map(valid).collect()
+        let given = |field: &&Field| !content.get(&field.name).is_none_or(Value::is_null);
+        let valid =
+            |field: &Field| Some((field.name.clone(), field.answer(content).ok().flatten()?));
+        self.fields.iter().filter(given).filter_map(valid).collect()
     }
 
     /// The schema with those of `values` as defaults that are valid for their field.

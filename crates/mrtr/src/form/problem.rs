@@ -1,7 +1,7 @@
 //! What is wrong with an answer, in words a person can act on.
 //!
-//! Answers and schemas come from a peer, so nothing of theirs is repeated as it came: quoted text is cut and every
-//! character that could move a cursor, hide or reorder text is shown as its code.
+//! Answers and schemas come from a peer, so nothing of theirs is repeated as it came: quoted text
+//! is cut and every character that could move a cursor, hide or reorder text is shown as its code.
 
 use std::fmt;
 
@@ -14,7 +14,8 @@ use serde_json::Value;
 pub struct Problem {
     /// The field it is about; `None` where it is about the answer as a whole.
     pub field: Option<String>,
-    /// What is wrong, as the rest of a sentence that starts with the field: `must be an e-mail address`.
+    /// What is wrong, as the rest of a sentence that starts with the field: `must be an e-mail
+    /// address`.
     pub text: String,
 }
 
@@ -52,7 +53,8 @@ pub(super) fn quoted(text: &str) -> String {
     format!("\"{}\"", harmless(text, QUOTE_LIMIT))
 }
 
-/// A peer's text cut at `limit` characters, with control and invisible characters shown as their codes.
+/// A peer's text cut at `limit` characters, with control and invisible characters shown as their
+/// codes.
 pub(crate) fn harmless(text: &str, limit: usize) -> String {
     let mut shown = String::with_capacity(text.len().min(limit));
     for (position, c) in text.chars().enumerate() {
@@ -101,12 +103,14 @@ pub(super) fn count(number: u64, noun: &str) -> String {
     format!("{number} {noun}{ending}")
 }
 
-/// Whether a terminal or a reader could be misled by this character: controls, line separators, bidi marks, and
-/// everything that takes no room.
+/// Whether a terminal or a reader could be misled by this character: controls, line separators,
+/// bidi marks, and everything that takes no room.
 fn is_unsafe_to_show(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Longest quotation of a peer's text, in characters.

@@ -1,11 +1,12 @@
-//! Takes the indirections out of one property: local references, single-member combinators, and "or null".
+//! Takes the indirections out of one property: local references, single-member combinators, and "or
+//! null".
 //!
-//! Only a chain is ever followed, never a tree, so the work is bounded by the number of hops whatever the schema's
-//! author had in mind. Nothing is fetched.
+//! Only a chain is ever followed, never a tree, so the work is bounded by the number of hops
+//! whatever the schema's author had in mind. Nothing is fetched.
 
 use serde_json::{Map, Value};
 
-use super::read::Oddity;
+use super::keywords::Oddity;
 
 /// A property whose keywords can be read where they stand.
 pub(super) struct Resolved {
@@ -27,7 +28,8 @@ impl Resolved {
 
 /// Follows `$ref` into `root`, unwraps `allOf` with one member and unions with `null`.
 ///
-/// Keywords beside a reference win over those it leads to: that is how a field's own description outranks its type's.
+/// Keywords beside a reference win over those it leads to: that is how a field's own description
+/// outranks its type's.
 pub(super) fn resolve(root: &Value, raw: &Value) -> Result<Resolved, Oddity> {
     let mut schema = object(raw)?.clone();
     let mut nullable = false;
@@ -97,7 +99,8 @@ fn only_member(schema: &mut Map<String, Value>, keyword: &str) -> Option<Value> 
     only
 }
 
-/// Removes the `null` members of `anyOf` or `oneOf`; returns the other member when it is the only one.
+/// Removes the `null` members of `anyOf` or `oneOf`; returns the other member when it is the only
+/// one.
 fn take_null_out(schema: &mut Map<String, Value>, nullable: &mut bool) -> Option<Value> {
     for keyword in ["anyOf", "oneOf"] {
         let Some(Value::Array(members)) = schema.get_mut(keyword) else {
@@ -115,7 +118,8 @@ fn take_null_out(schema: &mut Map<String, Value>, nullable: &mut bool) -> Option
     None
 }
 
-/// Turns `"type": [T, "null"]` into `"type": T` and takes `null` out of `enum`; true when `null` was allowed.
+/// Turns `"type": [T, "null"]` into `"type": T` and takes `null` out of `enum`; true when `null`
+/// was allowed.
 fn take_null_type_out(schema: &mut Map<String, Value>) -> bool {
     let typed = schema.contains_key("type");
     let mut nullable = false;
@@ -183,7 +187,11 @@ mod tests {
 
     #[test]
     fn cycles_end() {
-        let root = json!({ "$defs": { "A": { "$ref": "#/$defs/B" }, "B": { "allOf": [{ "$ref": "#/$defs/A" }] } } });
+        let (to_a, to_b) = (
+            json!({ "$ref": "#/$defs/A" }),
+            json!({ "$ref": "#/$defs/B" }),
+        );
+        let root = json!({ "$defs": { "A": to_b, "B": { "allOf": [to_a] } } });
         assert_eq!(
             resolved(&root, &json!({ "$ref": "#/$defs/A" })),
             Err("it refers to itself".to_owned())

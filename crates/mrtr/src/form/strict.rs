@@ -1,7 +1,8 @@
-//! Schemas that are about to be sent: only what every client can show, or an error the author can act on.
+//! Schemas that are about to be sent: only what every client can show, or an error the author can
+//! act on.
 //!
-//! The schema of a strict form is written from the fields that were read, so nothing the specification does not list
-//! can slip through.
+//! The schema of a strict form is written from the fields that were read, so nothing the
+//! specification does not list can slip through.
 
 use std::any::type_name;
 use std::collections::HashSet;
@@ -13,8 +14,9 @@ use serde_json::{Map, Value};
 
 use super::Form;
 use super::field::Field;
+use super::keywords::Oddity;
 use super::problem::quoted;
-use super::read::{Oddity, read};
+use super::read::read;
 use super::resolve::resolve;
 
 /// A schema that cannot be asked as a form.
@@ -195,27 +197,31 @@ impl Builder<'_> {
     fn field(&self, name: &str, raw: &Value, required: bool) -> Result<Field, SchemaError> {
         let refuse = |oddity| self.refuse(Some(name), oddity);
         let mut reading = read(self.root, raw);
-        let oddities = reading
+        let mut oddities = reading
             .kind
             .as_ref()
             .err()
             .into_iter()
             .chain(&reading.oddities)
             .chain(&reading.foreign);
-        if let Some(oddity) = oddities.cloned().next() {
-            return Err(refuse(oddity));
+        if let Some(oddity) = oddities.next() {
+            return Err(refuse(oddity.clone()));
         }
         // Forms have no `null`: no answer is a key left out.
         reading.nullable = false;
         let default = reading.default.take();
         let kind = reading.kind.clone().map_err(refuse)?;
         let mut field = Field::new(name, required, kind, reading);
+        if field.judge.is_blind() {
+            let what = "the validator cannot work with its schema, so no answer could be checked";
+            return Err(refuse(Oddity::new(what, "simplify it")));
+        }
         field.default = self.default(&field, default)?;
         Ok(field)
     }
 
-    /// The default, checked. A type's may be dropped: with `#[serde(default)]` on a text that has a format, leaving
-    /// the answer out is fine, and the empty text is not worth offering.
+    /// The default, checked. A type's may be dropped: with `#[serde(default)]` on a text that has a
+    /// format, leaving the answer out is fine, and the empty text is not worth offering.
     fn default(&self, field: &Field, default: Option<Value>) -> Result<Option<Value>, SchemaError> {
         match default.map(|default| field.settle(&default)) {
             None => Ok(None),

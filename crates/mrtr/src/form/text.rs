@@ -3,16 +3,16 @@
 use serde_json::{Number, Value};
 
 use super::field::{Choice, Field, FieldKind};
+use super::keywords::whole;
 use super::problem::{Problem, count, list, quoted};
-use super::read::whole;
 
 impl Field {
     /// Reads the field's value from what a person typed, and checks it.
     ///
-    /// Text is taken as it is. `3`, `1.0` and `1e3` are whole numbers, `123abc` is not; yes and no may be `yes`, `no`,
-    /// `true`, `false`, `y` or `n`; a choice is named by its value or its title, several are separated by commas or
-    /// written as a JSON list. An unsupported field takes JSON. Blank text is blank text here: leaving an optional
-    /// field out is the caller's decision.
+    /// Text is taken as it is. `3`, `1.0` and `1e3` are whole numbers, `123abc` is not; yes and no
+    /// may be `yes`, `no`, `true`, `false`, `y` or `n`; a choice is named by its value or its
+    /// title, several are separated by commas or written as a JSON list. An unsupported field takes
+    /// JSON. Blank text is blank text here: leaving an optional field out is the caller's decision.
     ///
     /// # Errors
     ///
@@ -24,7 +24,8 @@ impl Field {
             .map_err(|texts| problem(texts.into_iter().next().unwrap_or_default()))
     }
 
-    /// The text that [`parse_text`](Self::parse_text) reads as this value: what to prefill a prompt with.
+    /// The text that [`parse_text`](Self::parse_text) reads as this value: what to prefill a prompt
+    /// with.
     #[must_use]
     pub fn to_text(&self, value: &Value) -> String {
         match (&self.kind, value) {
@@ -67,7 +68,12 @@ fn number(text: &str, integer: bool) -> Result<Value, String> {
     {
         return Err(refused());
     }
-    if let Some(number) = integer_of(text) {
+    let digits = if integer {
+        without_zero_fraction(text)
+    } else {
+        text
+    };
+    if let Some(number) = integer_of(digits) {
         return Ok(Value::Number(number));
     }
     let float: f64 = text.parse().map_err(|_| refused())?;
@@ -76,18 +82,19 @@ fn number(text: &str, integer: bool) -> Result<Value, String> {
     Ok(Value::Number(if integer { whole(number) } else { number }))
 }
 
-/// Digits, exactly; so is `12.00`, whose fraction says nothing a whole number could lose.
-fn integer_of(text: &str) -> Option<Number> {
-    let digits = match text.split_once('.') {
+/// `12` for `12.00`: cut as text, because a large one would lose digits on its way through a float.
+fn without_zero_fraction(text: &str) -> &str {
+    match text.split_once('.') {
         Some((digits, zeros)) if !zeros.is_empty() && zeros.bytes().all(|zero| zero == b'0') => {
             digits
         }
-        Some(_) => return None,
-        None => text,
-    };
-    digits
-        .parse::<i64>()
-        .map(Number::from)
+        _ => text,
+    }
+}
+
+fn integer_of(digits: &str) -> Option<Number> {
+    let signed = digits.parse::<i64>().map(Number::from);
+    signed
         .or_else(|_| digits.parse::<u64>().map(Number::from))
         .ok()
 }
@@ -118,7 +125,8 @@ fn choice<'a>(options: &'a [Choice], text: &str) -> Result<&'a str, String> {
     }
 }
 
-/// The choices `text` can mean, by the closest way of naming any: value, title, then either without regard to case.
+/// The choices `text` can mean, by the closest way of naming any: value, title, then either without
+/// regard to case.
 fn find<'a>(options: &'a [Choice], text: &str) -> Vec<&'a Choice> {
     let trimmed = text.trim();
     let lower = trimmed.to_lowercase();
@@ -162,7 +170,8 @@ fn several(options: &[Choice], text: &str) -> Result<Value, String> {
     Ok(Value::Array(chosen))
 }
 
-/// The choice at the head of `parts`, and how many of them it takes: titles are sentences, and may hold commas.
+/// The choice at the head of `parts`, and how many of them it takes: titles are sentences, and may
+/// hold commas.
 fn next_choice<'a>(options: &'a [Choice], parts: &[&str]) -> Result<(&'a str, usize), String> {
     let commas = |choice: &Choice| {
         choice
