@@ -71,6 +71,10 @@ impl Field {
         let Some(validator) = &self.judge.0 else {
             return Vec::new();
         };
+        // Nearly every answer is valid, and that is much quicker to see than what is wrong.
+        if validator.is_valid(value) {
+            return Vec::new();
+        }
         let errors: Vec<_> = validator.iter_errors(value).collect();
         // Of the wrong type, nothing else that is wrong with it matters.
         if let Some(error) = errors.iter().find(|error| is_whole_type_error(error)) {
