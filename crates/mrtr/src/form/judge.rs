@@ -81,11 +81,13 @@ impl Field {
             return vec![self.phrase(error)];
         }
         let mut texts: Vec<String> = Vec::new();
-        for error in &errors {
-            let text = self.phrase(error);
-            if !texts.contains(&text) {
+        for text in errors.iter().map(|error| self.phrase(error)) {
+            if texts.len() < MOST_TEXTS && !texts.contains(&text) {
                 texts.push(text);
             }
+        }
+        if texts.is_empty() {
+            texts.push("is not valid".to_owned());
         }
         texts
     }
@@ -270,6 +272,9 @@ fn refers(schema: &Value) -> bool {
 
 /// Room for one compiled pattern; a peer's form may have hundreds.
 const PATTERN_BYTES: usize = 256 * 1024;
+
+/// Most problems told about one field: a list of a thousand unknown choices needs no thousand lines.
+const MOST_TEXTS: usize = 5;
 
 /// Longest message passed on from the validator, in characters.
 const LONGEST: usize = 160;
