@@ -8,7 +8,6 @@ use schemars::JsonSchema;
 
 use super::{Form, SchemaError};
 
-#[allow(dead_code, reason = "for the engine, which asks on every request")]
 static FORMS: LazyLock<RwLock<HashMap<TypeId, Arc<Form>>>> = LazyLock::new(RwLock::default);
 
 /// The form of `T`, built by whoever asks first.

@@ -71,17 +71,23 @@ impl Field {
         let Some(validator) = &self.judge.0 else {
             return Vec::new();
         };
+        // Nearly every answer is valid, and that is much quicker to see than what is wrong.
+        if validator.is_valid(value) {
+            return Vec::new();
+        }
         let errors: Vec<_> = validator.iter_errors(value).collect();
         // Of the wrong type, nothing else that is wrong with it matters.
         if let Some(error) = errors.iter().find(|error| is_whole_type_error(error)) {
             return vec![self.phrase(error)];
         }
         let mut texts: Vec<String> = Vec::new();
-        for error in &errors {
-            let text = self.phrase(error);
-            if !texts.contains(&text) {
+        for text in errors.iter().map(|error| self.phrase(error)) {
+            if texts.len() < MOST_TEXTS && !texts.contains(&text) {
                 texts.push(text);
             }
+        }
+        if texts.is_empty() {
+            texts.push("is not valid".to_owned());
         }
         texts
     }
@@ -266,6 +272,9 @@ fn refers(schema: &Value) -> bool {
 
 /// Room for one compiled pattern; a peer's form may have hundreds.
 const PATTERN_BYTES: usize = 256 * 1024;
+
+/// Most problems told about one field: a list of a thousand unknown choices needs no thousand lines.
+const MOST_TEXTS: usize = 5;
 
 /// Longest message passed on from the validator, in characters.
 const LONGEST: usize = 160;

@@ -198,6 +198,13 @@ fn what_a_peer_sends_is_cut_and_escaped_in_messages() {
 }
 
 #[test]
+fn a_thousand_wrong_choices_do_not_make_a_thousand_problems() {
+    let form = one(json!({ "type": "array", "items": { "type": "string", "enum": ["a"] } }));
+    let wrong: Vec<String> = (0..1000).map(|n| n.to_string()).collect();
+    assert_eq!(problems(&form, json!({ "x": wrong })).len(), 5);
+}
+
+#[test]
 fn the_valid_part_is_what_is_kept_for_the_next_round() {
     let answer = map(
         json!({ "email": "a@example.com", "description": "short", "parcels": 2.0, "city": null, "extra": 1 }),
