@@ -9,8 +9,8 @@ use serde_json::{json, value::RawValue};
 use tracing::{Instrument, debug, error, info_span, warn};
 
 use super::arguments::Arguments;
-use super::dispatch::{Dispatch, Registered};
-use super::{ToolResult, result};
+use super::ToolResult;
+use super::dispatch::{Dispatch, Registered, members};
 use crate::flow::{ClientInfo, Context, Drive, Fault, Journal, Round, RoundEnd, Suspension};
 use crate::seal::{Binding, Claims, NONCE_LEN, Opened, Principal, StateError};
 use crate::wire::{Request, RpcError, json};
@@ -147,7 +147,7 @@ fn refused(error: StateError) -> RpcError {
 }
 
 fn complete(result: &ToolResult) -> Answer {
-    let members = result::members(result).map_err(|error| {
+    let members = members(result).map_err(|error| {
         error!("the tool's result cannot be written as JSON: {error}");
         RpcError::internal("the tool's result cannot be written as JSON")
     })?;
