@@ -4,4 +4,4 @@ mod answers;
 mod arguments;
 pub(crate) mod call;
 pub(crate) mod tools;
-mod trace;
+pub(crate) mod trace;

@@ -5,7 +5,7 @@ use mrtr::client::{Event, Observer};
 use crate::term;
 
 /// Prints messages to stderr.
-pub(super) struct Trace;
+pub(crate) struct Trace;
 
 impl Observer for Trace {
     fn observe(&self, event: &Event<'_>) {
