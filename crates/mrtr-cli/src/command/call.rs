@@ -22,9 +22,22 @@ pub(crate) async fn run(args: CallArgs) -> Result<Exit, Failure> {
     let tool = stoppable(find(&client, &args.tool)).await?;
     let schema = tool.as_ref().map(|tool| &tool.input_schema);
     let arguments = arguments::read(&args.arguments, schema)?;
-    run_with(client, &args.tool, arguments, &args.answers, args.show)
-        .await
-        .map(|finished| finished.exit)
+    let finished = run_with(client, &args.tool, arguments, &args.answers, args.show).await?;
+    if args.show.trace {
+        term::note(&summary(&finished.rounds));
+    }
+    Ok(finished.exit)
+}
+
+fn summary(rounds: &[RoundTrace]) -> String {
+    let sent: usize = rounds.iter().map(|round| round.sent_bytes).sum();
+    let received: usize = rounds.iter().map(|round| round.received_bytes).sum();
+    let millis: u128 = rounds.iter().map(|round| round.elapsed.as_millis()).sum();
+    let s = if rounds.len() == 1 { "" } else { "s" };
+    format!(
+        "    {} round{s}, {sent} bytes sent, {received} received, {millis} ms in the server",
+        rounds.len()
+    )
 }
 
 /// A call that came to its end.
@@ -36,8 +49,8 @@ pub(crate) struct Finished {
 
 /// Calls a tool, has its questions answered by flags and then at the terminal, and prints the result.
 ///
-/// `client` brings the server, and observers of its own if it likes; who answers is set here. Under `show.trace` the
-/// caller has added [`Trace`] already, if it wants requests before this one traced as well.
+/// `client` brings the server, and observers of its own if it likes: [`Trace`] is one for the caller to add. Who answers
+/// is set here.
 pub(crate) async fn run_with(
     client: Client,
     tool: &str,
@@ -58,7 +71,11 @@ pub(crate) async fn run_with(
             .map_err(report::failure)
     })
     .await;
-    for flag in flags.unused() {
+    // After a failure, questions may have been on their way still.
+    let came_to_questions = outcome
+        .as_ref()
+        .map_or_else(|failure| failure.exit == Exit::Unanswered, |_| true);
+    for flag in flags.unused().into_iter().filter(|_| came_to_questions) {
         term::warn(&format!("{flag} was not needed: no such question came up"));
     }
     let output = outcome?;

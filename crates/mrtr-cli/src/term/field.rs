@@ -36,6 +36,15 @@ pub(super) fn label(field: &Field) -> String {
     ) + optional
 }
 
+/// A value as it would be typed.
+pub(super) fn shown(field: &Field, value: &Value) -> String {
+    if value == "" {
+        EMPTY_TEXT.to_owned()
+    } else {
+        field.to_text(value)
+    }
+}
+
 fn describe(field: &Field, label: &str) {
     let about = field
         .description
@@ -172,10 +181,7 @@ fn typed(
     label: &str,
     offered: Option<&Value>,
 ) -> Result<Option<Value>, InquireError> {
-    let offered = offered.map(|value| match field.to_text(value) {
-        text if text.is_empty() => EMPTY_TEXT.to_owned(),
-        text => text,
-    });
+    let offered = offered.map(|value| shown(field, value));
     // Prefilled text is echoed by the prompt, so it must be what it looks like.
     let offered = offered.filter(|text| escape::line(text) == *text);
     let hint = hint(field);

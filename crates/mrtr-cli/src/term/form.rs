@@ -99,9 +99,12 @@ impl Filling<'_> {
         anstream::eprintln!("{bold}Your answer:{bold:#}");
         for field in self.form.fields() {
             if let Some(value) = self.answers.get(&field.name) {
-                let line = format!("{}: {}", field.label(), field.to_text(value));
+                let line = format!("{}: {}", field.label(), field::shown(field, value));
                 anstream::eprintln!("  {}", cut(&escape::line(&line), width));
             }
+        }
+        if self.answers.is_empty() {
+            anstream::eprintln!("  (every field is left out)");
         }
         let choices = [
             ("Send", Reviewed::Send),

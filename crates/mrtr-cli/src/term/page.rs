@@ -105,9 +105,13 @@ fn show(text: &str, page: Option<&Page>) {
     lines.for_each(|line| anstream::eprintln!("        {line}"));
     if let Some(page) = page {
         anstream::eprintln!("  Host: {bold}{}{bold:#}", escape::line(&page.host));
-        page.warnings
-            .iter()
-            .for_each(|warning| anstream::eprintln!("  Careful: {warning}."));
+        let width = screen().0.saturating_sub(2);
+        for warning in &page.warnings {
+            let lines = wrap(&format!("Careful: {warning}."), width);
+            lines
+                .iter()
+                .for_each(|line| anstream::eprintln!("  {line}"));
+        }
     }
 }
 

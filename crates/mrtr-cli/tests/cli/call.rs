@@ -215,12 +215,13 @@ fn trace_shows_what_went_over_the_wire() {
     ]);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "Deployed \"api\".\n"));
     let lines: Vec<_> = ran.stderr.lines().collect();
-    assert_eq!(lines.len(), 12);
+    assert_eq!(lines.len(), 13);
     assert!(
         lines[5].starts_with(
             r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"deploy""#
         )
     );
+    assert!(lines[12].starts_with("    2 rounds, "));
     assert!(lines[6].starts_with("<-- round 1, HTTP 200, "));
     assert!(lines[7].contains(r#""requestState":"s1""#));
     assert!(lines[9].ends_with(

@@ -302,6 +302,8 @@ impl<'c> Operation<'c> {
             })?;
         let answered = self.answered.entry(ask.key.clone()).or_default();
         answered.times += 1;
+        // Only the last word on a question counts: a user may decline, be asked again, and agree.
+        self.refusals.retain(|(key, _)| *key != ask.key);
         match action {
             Some(Action::Accept) if ask.kind == Kind::Url => answered.consented_url = ask.url(),
             Some(action @ (Action::Decline | Action::Cancel)) => {

@@ -11,7 +11,7 @@ use super::{Action, RoundTrace};
 pub struct Output {
     /// The final result as the server wrote it.
     pub result: Box<RawValue>,
-    /// The questions the user declined or cancelled, by key, in the order they were put.
+    /// The questions the user declined or cancelled, by key. One that was asked again and accepted is not among them.
     pub refusals: Vec<(String, Action)>,
     /// One entry for each request that was sent.
     pub rounds: Vec<RoundTrace>,

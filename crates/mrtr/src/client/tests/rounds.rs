@@ -156,6 +156,20 @@ async fn refusals_are_answers_and_are_reported() {
 }
 
 #[tokio::test]
+async fn only_the_last_word_on_a_question_is_a_refusal() {
+    let round = || asks(&json!({ "a": form(), "b": form() }), None);
+    let server = Playback::new([round(), round(), done("")]);
+    let responder = async |ask: Ask| match (ask.key.as_str(), ask.asked_before) {
+        ("a", 1) => Ok(Answer::accept([("ok".to_owned(), json!(true))])),
+        _ => Ok(Answer::decline()),
+    };
+    let output = call(&server, Responders::new().form(responder))
+        .await
+        .unwrap();
+    assert_eq!(output.refusals, [("b".to_owned(), Action::Decline)]);
+}
+
+#[tokio::test]
 async fn accepting_a_url_carries_no_content() {
     let server = Playback::new([asks(&json!({ "pay": page() }), None), done("")]);
     call(&server, yes()).await.unwrap();
