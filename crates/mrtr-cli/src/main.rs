@@ -21,10 +21,7 @@ fn main() -> ExitCode {
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => {
-            return conclude(Err(Failure::new(
-                Exit::Failed,
-                format!("cannot start: {error}"),
-            )));
+            return conclude(Err(Failure::new(Exit::Failed, format!("cannot start: {error}"))));
         }
     };
     let outcome = runtime.block_on(run(cli.command));

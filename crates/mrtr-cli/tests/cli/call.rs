@@ -5,34 +5,15 @@ use crate::{mrtr, server};
 #[test]
 fn answers_complete_the_call() {
     let url = server::start();
-    mrtr([
-        "call",
-        &url,
-        "deploy",
-        "service=api",
-        "--answer",
-        "confirm.ok=yes",
-    ])
-    .is(0, "Deployed \"api\".\n", "");
+    mrtr(["call", &url, "deploy", "service=api", "--answer", "confirm.ok=yes"]).is(0, "Deployed \"api\".\n", "");
     mrtr(["call", &url, "pay", "--answer", "page=accept"]).is(0, "{\"action\":\"accept\"}\n", "");
-    mrtr(["call", &url, "approve", "--answer", "sure=accept"]).is(
-        0,
-        "{\"action\":\"accept\",\"content\":{}}\n",
-        "",
-    );
+    mrtr(["call", &url, "approve", "--answer", "sure=accept"]).is(0, "{\"action\":\"accept\",\"content\":{}}\n", "");
 }
 
 #[test]
 fn answers_are_typed_by_the_form_and_optional_fields_left_out() {
     let url = server::start();
-    let args = [
-        "--answer",
-        "trip.city=Bergen",
-        "--answer",
-        "trip.nights=3",
-        "--answer",
-        "trip.class=First",
-    ];
+    let args = ["--answer", "trip.city=Bergen", "--answer", "trip.nights=3", "--answer", "trip.class=First"];
     mrtr(["call", &url, "book"].into_iter().chain(args)).is(
         0,
         "{\"action\":\"accept\",\"content\":{\"city\":\"Bergen\",\"nights\":3,\"class\":\"f\"}}\n",
@@ -43,15 +24,7 @@ fn answers_are_typed_by_the_form_and_optional_fields_left_out() {
 #[test]
 fn refusals_exit_with_4() {
     let url = server::start();
-    mrtr([
-        "call",
-        &url,
-        "deploy",
-        "service=api",
-        "--decline",
-        "confirm",
-    ])
-    .is(
+    mrtr(["call", &url, "deploy", "service=api", "--decline", "confirm"]).is(
         4,
         "Nothing was deployed.\n",
         "answered \"confirm\" with decline\n",
@@ -94,53 +67,24 @@ fn what_a_server_says_is_harmless_in_a_message() {
     let url = server::start();
     let ran = mrtr(["call", &url, "hostile"]);
     assert_eq!(ran.code, 5);
-    assert!(
-        ran.stderr
-            .contains(r"k: \u{1b}[2J\u{1b}]8;;http://evil\u{7}click\u{d}\u{202e}txt"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.contains(r"k: \u{1b}[2J\u{1b}]8;;http://evil\u{7}click\u{d}\u{202e}txt"), "{}", ran.stderr);
     assert!(!ran.stderr.contains('\u{1b}'));
 }
 
 #[test]
 fn an_answer_that_does_not_fit_is_a_usage_error_that_names_it() {
     let url = server::start();
-    mrtr([
-        "call",
-        &url,
-        "deploy",
-        "service=api",
-        "--answer",
-        "confirm.ok=maybe",
-    ])
-    .is(
+    mrtr(["call", &url, "deploy", "service=api", "--answer", "confirm.ok=maybe"]).is(
         2,
         "",
         "mrtr: --answer confirm.ok: it must be yes or no, not \"maybe\"; nothing was sent\n",
     );
-    mrtr([
-        "call",
-        &url,
-        "deploy",
-        "service=api",
-        "--answer",
-        "confirm.okay=yes",
-    ])
-    .is(
+    mrtr(["call", &url, "deploy", "service=api", "--answer", "confirm.okay=yes"]).is(
         2,
         "",
         "mrtr: --answer confirm.okay: it is not asked: the form has \"ok\"; nothing was sent\n",
     );
-    mrtr([
-        "call",
-        &url,
-        "deploy",
-        "service=api",
-        "--answer",
-        "confirm=yes",
-    ])
-    .is(
+    mrtr(["call", &url, "deploy", "service=api", "--answer", "confirm=yes"]).is(
         2,
         "",
         "mrtr: --answer confirm=yes: expected confirm.FIELD=yes, or confirm=accept\n",
@@ -150,20 +94,8 @@ fn an_answer_that_does_not_fit_is_a_usage_error_that_names_it() {
 #[test]
 fn flags_that_were_not_needed_are_pointed_out() {
     let url = server::start();
-    let args = [
-        "--answer",
-        "confirm.ok=yes",
-        "--answer",
-        "typo.ok=yes",
-        "--decline",
-        "other",
-    ];
-    mrtr(
-        ["call", &url, "deploy", "service=api"]
-            .into_iter()
-            .chain(args),
-    )
-    .is(
+    let args = ["--answer", "confirm.ok=yes", "--answer", "typo.ok=yes", "--decline", "other"];
+    mrtr(["call", &url, "deploy", "service=api"].into_iter().chain(args)).is(
         0,
         "Deployed \"api\".\n",
         "warning: --answer typo.ok=yes was not needed: no such question came up\n\
@@ -204,29 +136,19 @@ fn json_prints_the_result_and_nothing_else() {
 
 #[test]
 fn trace_shows_what_went_over_the_wire() {
-    let ran = mrtr([
-        "call",
-        &server::start(),
-        "deploy",
-        "service=api",
-        "--answer",
-        "confirm.ok=yes",
-        "--trace",
-    ]);
+    let ran = mrtr(["call", &server::start(), "deploy", "service=api", "--answer", "confirm.ok=yes", "--trace"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "Deployed \"api\".\n"));
     let lines: Vec<_> = ran.stderr.lines().collect();
     assert_eq!(lines.len(), 13);
-    assert!(
-        lines[5].starts_with(
-            r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"deploy""#
-        )
-    );
+    assert!(lines[5].starts_with(r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"deploy""#));
     assert!(lines[12].starts_with("    2 rounds, "));
     assert!(lines[6].starts_with("<-- round 1, HTTP 200, "));
     assert!(lines[7].contains(r#""requestState":"s1""#));
-    assert!(lines[9].ends_with(
-        r#","inputResponses":{"confirm":{"action":"accept","content":{"ok":true}}},"requestState":"s1"}}"#
-    ));
+    assert!(
+        lines[9].ends_with(
+            r#","inputResponses":{"confirm":{"action":"accept","content":{"ok":true}}},"requestState":"s1"}}"#
+        )
+    );
 }
 
 #[test]
@@ -238,11 +160,7 @@ fn servers_that_cannot_be_called_exit_with_1() {
     );
     let ran = mrtr(["call", &server::start(), "draft"]);
     assert_eq!(ran.code, 1);
-    assert!(
-        ran.stderr.contains("is an early draft of the pattern"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.contains("is an early draft of the pattern"), "{}", ran.stderr);
 }
 
 #[test]

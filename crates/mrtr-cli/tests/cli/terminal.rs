@@ -23,17 +23,10 @@ const CTRL_C: &str = "\u{3}";
 impl Person {
     fn calls(tool: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mrtr"));
-        command
-            .arg("call")
-            .arg(server::start())
-            .args(tool)
-            .env("NO_COLOR", "1");
+        command.arg("call").arg(server::start()).args(tool).env("NO_COLOR", "1");
         let mut session = Session::spawn(command).expect("a pseudo terminal");
         session.set_expect_timeout(Some(Duration::from_secs(20)));
-        session
-            .get_process_mut()
-            .set_window_size(100, 40)
-            .expect("a size");
+        session.get_process_mut().set_window_size(100, 40).expect("a size");
         Self { session }
     }
 
@@ -42,10 +35,7 @@ impl Person {
         if let Err(error) = self.session.expect(text) {
             let mut seen = vec![0; 4000];
             let length = self.session.try_read(&mut seen).unwrap_or_default();
-            panic!(
-                "{text:?}: {error}; seen: {:?}",
-                String::from_utf8_lossy(&seen[..length])
-            );
+            panic!("{text:?}: {error}; seen: {:?}", String::from_utf8_lossy(&seen[..length]));
         }
         self
     }
@@ -137,11 +127,7 @@ fn every_kind_of_field_is_asked_checked_and_reviewed() {
 
 #[test]
 fn a_form_without_fields_is_one_question_and_enter_alone_agrees_to_nothing() {
-    Person::calls(&["approve"])
-        .sees("Go ahead?")
-        .types(ENTER)
-        .sees(r#"{"action":"decline"}"#)
-        .exits(4);
+    Person::calls(&["approve"]).sees("Go ahead?").types(ENTER).sees(r#"{"action":"decline"}"#).exits(4);
     Person::calls(&["approve"])
         .sees("Go ahead?")
         .types("yes")

@@ -26,15 +26,9 @@ impl Output {
     /// Returns the text blocks of a tool's result, one after the other on lines of their own.
     pub fn text(&self) -> String {
         let value = self.value();
-        let blocks = value["content"]
-            .as_array()
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        let texts: Vec<_> = blocks
-            .iter()
-            .filter(|block| block["type"] == "text")
-            .filter_map(|block| block["text"].as_str())
-            .collect();
+        let blocks = value["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let texts: Vec<_> =
+            blocks.iter().filter(|block| block["type"] == "text").filter_map(|block| block["text"].as_str()).collect();
         texts.join("\n")
     }
 
