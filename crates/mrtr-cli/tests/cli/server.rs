@@ -128,7 +128,7 @@ fn done(text: &str) -> Value {
 }
 
 fn ask(key: &str, message: &str, schema: &Value) -> Value {
-    asks(key, json!({ "message": message, "requestedSchema": schema }))
+    asks(key, &json!({ "message": message, "requestedSchema": schema }))
 }
 
 fn asks(key: &str, params: &Value) -> Value {
