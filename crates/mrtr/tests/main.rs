@@ -3,4 +3,5 @@
 #![allow(missing_docs, missing_debug_implementations, unreachable_pub, reason = "tests")]
 
 mod flows;
+mod tools;
 mod world;
