@@ -2,6 +2,7 @@
 
 #![allow(missing_docs, missing_debug_implementations, unreachable_pub, reason = "tests")]
 
+mod attacks;
 mod flows;
 mod tools;
 mod world;
