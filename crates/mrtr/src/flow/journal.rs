@@ -14,10 +14,19 @@ pub(crate) type Journal = Vec<Entry>;
 pub(crate) struct Entry {
     pub(crate) key: String,
     pub(crate) kind: Kind,
-    /// Nothing else was ever open beside it, so its place in the order is certain. Calls that ran side by side have no
-    /// order among themselves worth checking.
-    pub(crate) solo: bool,
+    pub(crate) place: Place,
     pub(crate) state: State,
+}
+
+/// What is known about a call's place in the order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Place {
+    /// Nothing else was ever open beside it: its place is certain.
+    Alone,
+    /// It ran side by side with others: they have no order among themselves worth checking.
+    Beside,
+    /// The last run of the handler did not get to it: where it belongs is for a later run to say.
+    Unknown,
 }
 
 /// What kind of call it was.
