@@ -106,9 +106,17 @@ impl World {
 
     /// Sends a request body as an authenticated caller.
     pub fn send_as(&self, body: &str, principal: Option<Principal>) -> Reply {
+        run::to_the_end(self.instance().handle(Incoming { body: body.as_bytes(), headers: None, principal }))
+    }
+
+    /// Sends a request body from within a runtime.
+    pub async fn send_async(&self, body: &str) -> Reply {
+        self.instance().handle(Incoming { body: body.as_bytes(), headers: None, principal: None }).await
+    }
+
+    fn instance(&self) -> &Dispatch {
         let turn = self.next.fetch_add(1, Ordering::Relaxed) as usize;
-        let instance = &self.instances[turn % self.instances.len()];
-        run::to_the_end(instance.handle(Incoming { body: body.as_bytes(), headers: None, principal }))
+        &self.instances[turn % self.instances.len()]
     }
 
     /// Starts an operation.
