@@ -3,8 +3,13 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, value::RawValue};
 
+use super::answer::ElicitResult;
 use crate::seal::Digest;
+
+/// How much of an answer that does not count travels on, in bytes, to be offered again.
+pub(super) const MAX_KEPT: usize = 1024;
 
 /// All entries of an operation. It lives only inside the request state.
 pub(crate) type Journal = Vec<Entry>;
@@ -53,6 +58,9 @@ pub(crate) enum State {
     },
     /// Answered, for good.
     Answered { asked: Digest, answer: Answer },
+    /// Asked, and perhaps answered, in a state that has expired since. Nothing counts until it is asked again; then `kept`
+    /// is offered.
+    Expired { asked: Digest, kept: Option<String> },
     /// A step or a wait that is done; its result as JSON.
     Done(String),
     /// The client could not be asked; the question's fallback stands.
@@ -74,24 +82,40 @@ impl State {
     /// The question this state belongs to, for states that belong to one.
     pub(crate) fn asked(&self) -> Option<Digest> {
         match self {
-            Self::Open { asked, .. } | Self::Answered { asked, .. } => Some(*asked),
+            Self::Open { asked, .. } | Self::Answered { asked, .. } | Self::Expired { asked, .. } => Some(*asked),
             Self::Done(_) | Self::Fallback => None,
         }
     }
 
     pub(crate) fn is_settled(&self) -> bool {
-        !matches!(self, Self::Open { .. })
+        !matches!(self, Self::Open { .. } | Self::Expired { .. })
     }
 
-    /// Opens a question again and offers its earlier answer, if it had one. What is done stays done.
-    pub(crate) fn reopen(&mut self) {
-        if let Self::Answered { asked, answer } = self {
-            let kept = match answer {
-                Answer::Accepted(content) => Some(std::mem::take(content)),
-                Answer::Declined | Answer::Cancelled | Answer::Exhausted(_) => None,
-            };
-            *self = Self::Open { asked: *asked, attempts: 0, kept };
-        }
+    /// Whether the next round must know it even if this one did not come to it.
+    pub(crate) fn outlives_a_round(&self) -> bool {
+        !matches!(self, Self::Open { .. })
+    }
+}
+
+impl Entry {
+    /// Takes back what was asked and answered in a state that has expired, together with the `late` answer that came with
+    /// it: both are only offered again. What is done stays done.
+    pub(crate) fn expire(&mut self, late: Option<&RawValue>) {
+        let (asked, kept) = match &mut self.state {
+            State::Open { asked, kept, .. } => (*asked, late.and_then(content).or_else(|| kept.take())),
+            State::Answered { asked, answer: Answer::Accepted(content) } => (*asked, Some(std::mem::take(content))),
+            State::Answered { asked, .. } => (*asked, None),
+            State::Expired { .. } | State::Done(_) | State::Fallback => return,
+        };
+        self.state = State::Expired { asked, kept: kept.filter(|_| self.kind == Kind::Form) };
+    }
+}
+
+/// The content of an accepted answer, unchecked: whoever offers it again picks what is valid.
+fn content(answer: &RawValue) -> Option<String> {
+    match ElicitResult::parse(answer) {
+        Ok(ElicitResult::Accept(content)) => Some(Value::Object(content).to_string()).filter(|kept| kept.len() <= MAX_KEPT),
+        Ok(ElicitResult::Decline | ElicitResult::Cancel) | Err(_) => None,
     }
 }
 

@@ -25,7 +25,7 @@ mod wait;
 pub use client_info::ClientInfo;
 pub use clock::{Clock, Sleep, SystemClock};
 pub use context::Context;
-pub(crate) use drive::{Drive, Handling, RoundEnd};
+pub(crate) use drive::{Drive, Handling, RoundEnd, guarded};
 pub use ask::{Ask, AskOutcome};
 pub use elicit::{FormOf, UrlVisit};
 pub use error::ContextError;

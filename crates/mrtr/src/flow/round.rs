@@ -94,6 +94,8 @@ pub(crate) enum Fault {
 pub(crate) struct Suspension {
     /// Input requests by key, as JSON.
     pub(crate) requests: Vec<(String, String)>,
+    /// Nothing is open but waits, whether they ask something meanwhile or not.
+    pub(crate) only_waits: bool,
     pub(crate) journal: Journal,
 }
 
@@ -171,7 +173,14 @@ impl Round {
             core.fault = Some(Fault::Author(format!("key {key:?} is used twice in one operation; keys must be unique")));
             return Ok(Begun::Held);
         }
-        Ok(core.begin(key, kind, asked))
+        match core.begin(key, kind, asked) {
+            // The round fails already; whatever starts now would only be done again.
+            Begun::New(id, _) if asked.is_none() && core.fault.is_some() => {
+                core.decide(id, None, Phase::Dropped);
+                Ok(Begun::Held)
+            }
+            begun => Ok(begun),
+        }
     }
 
     /// Marks a call as a step at work.
@@ -306,6 +315,7 @@ impl Core {
             Some(State::Open { attempts, kept, .. }) => {
                 Begun::New(id, Open { attempts, kept, answer: self.answers.remove(key) })
             }
+            Some(State::Expired { kept, .. }) => Begun::New(id, Open { kept, ..Open::default() }),
             _ if self.accept_unasked && asked.is_some() => {
                 Begun::New(id, Open { answer: self.answers.remove(key), ..Open::default() })
             }
@@ -391,7 +401,10 @@ impl Core {
     /// The journal for the next round: this run's calls in order, then what it did not reach. Nothing done is forgotten.
     fn suspension(&mut self, round: &Round) -> Suspension {
         self.report_missing(round);
-        let mut suspension = Suspension { requests: Vec::new(), journal: Journal::with_capacity(self.calls.len()) };
+        let mut open = self.calls.iter().filter(|call| matches!(call.phase, Phase::Open(_)));
+        let only_waits = open.all(|call| call.entry.kind == Kind::Wait);
+        let journal = Journal::with_capacity(self.calls.len());
+        let mut suspension = Suspension { requests: Vec::new(), only_waits, journal };
         for call in self.calls.drain(..) {
             match call.phase {
                 Phase::Settled => {}
@@ -401,7 +414,7 @@ impl Core {
             }
             suspension.journal.push(call.entry);
         }
-        let unreached = self.prior.drain(..).filter(|prior| !prior.called && prior.entry.state.is_settled());
+        let unreached = self.prior.drain(..).filter(|prior| !prior.called && prior.entry.state.outlives_a_round());
         suspension.journal.extend(unreached.map(|prior| Entry { place: Place::Unknown, ..prior.entry }));
         suspension
     }

@@ -11,12 +11,15 @@ use tracing::{Instrument, debug, error, info_span, warn};
 use super::arguments::Arguments;
 use super::dispatch::{Dispatch, Registered};
 use super::{ToolResult, result};
-use crate::flow::{ClientInfo, Context, Drive, Fault, Journal, Round, RoundEnd, Suspension};
+use crate::flow::{ClientInfo, Context, Drive, Fault, Journal, Round, RoundEnd, Suspension, guarded};
 use crate::seal::{Binding, Claims, NONCE_LEN, Opened, Principal, StateError};
 use crate::wire::{Request, RpcError, json};
 
 /// What a leg answers: the members of its result.
 type Answer = Result<String, RpcError>;
+
+/// What `inputResponses` brought, by key.
+type Answers = HashMap<String, Box<RawValue>>;
 
 impl Dispatch {
     /// `tools/call`: first leg or retry, it makes no difference to the handler.
@@ -29,16 +32,21 @@ impl Dispatch {
             return Err(RpcError::invalid_params(format!("Unknown tool: {shown}")));
         };
         let arguments = Arguments::parse(request.params.arguments)?;
-        let answers = answers(request.params.input_responses)?;
+        let mut answers = answers(request.params.input_responses)?;
         let binding =
             Binding::new("tools/call", &name.0, &arguments.canonical, principal.as_ref(), &self.audience);
-        let claims = self.resume(request, &binding)?;
+        let claims = self.resume(request, &binding, &mut answers)?;
         let span = info_span!("operation", tool = %name.0, round = claims.round + 1);
         self.run(registered, arguments, answers, claims, request, principal).instrument(span).await
     }
 
-    /// What earlier rounds left, or the start of a new operation.
-    fn resume(&self, request: &Request<'_>, binding: &Binding) -> Result<Claims<Journal>, RpcError> {
+    /// What earlier rounds left, or the start of a new operation. Answers that come too late are taken away.
+    fn resume(
+        &self,
+        request: &Request<'_>,
+        binding: &Binding,
+        answers: &mut Answers,
+    ) -> Result<Claims<Journal>, RpcError> {
         let Some(token) = &request.params.request_state else {
             return Ok(Claims::first(rand::random(), *binding, Journal::new()));
         };
@@ -49,7 +57,7 @@ impl Dispatch {
         };
         match opened {
             Ok(Opened::Live(claims)) => Ok(claims),
-            Ok(Opened::Expired(claims, ago)) if ago <= self.limits.reask_expired => Ok(reopen(claims, ago)),
+            Ok(Opened::Expired(claims, ago)) if ago <= self.limits.reask_expired => Ok(reopen(claims, ago, answers)),
             Ok(Opened::Expired(..)) => Err(refused(StateError::Expired)),
             Err(error) => Err(refused(error)),
         }
@@ -59,7 +67,7 @@ impl Dispatch {
         &self,
         registered: &Registered,
         arguments: Arguments,
-        answers: HashMap<String, Box<RawValue>>,
+        answers: Answers,
         mut claims: Claims<Journal>,
         request: &Request<'_>,
         principal: Option<Principal>,
@@ -72,9 +80,11 @@ impl Dispatch {
         let round = Round::new(claims.operation, claims.round, client(request), principal, Arc::clone(&self.clock))
             .resume(std::mem::take(&mut claims.journal), answers, first && registered.tool.accept_unasked);
         let round = Arc::new(round);
-        let handling = match (registered.tool.handler)(arguments.value, Context::new(Arc::clone(&round))) {
-            Ok(handling) => handling,
-            Err(problem) => return complete(&ToolResult::error(format!("Invalid arguments: {problem}"))),
+        let context = Context::new(Arc::clone(&round));
+        let handling = match guarded(|| (registered.tool.handler)(arguments.value, context)) {
+            Ok(Ok(handling)) => handling,
+            Ok(Err(problem)) => return complete(&ToolResult::error(format!("Invalid arguments: {problem}"))),
+            Err(fault) => return Err(self.failed(fault)),
         };
         match Drive::new(round, handling, Some(self.limits.handler_time)).await {
             RoundEnd::Finished(result) => complete(&result),
@@ -85,8 +95,8 @@ impl Dispatch {
 
     /// Seals what was settled and asks for the rest.
     fn suspend(&self, mut claims: Claims<Journal>, suspension: Suspension) -> Answer {
-        let Suspension { requests, journal } = suspension;
-        if requests.is_empty() {
+        let Suspension { requests, only_waits, journal } = suspension;
+        if only_waits {
             claims.waits = claims.waits.saturating_add(1);
         }
         if claims.round - claims.waits.min(claims.round) >= self.limits.rounds || claims.waits >= self.limits.waits {
@@ -136,9 +146,12 @@ impl Dispatch {
 }
 
 /// An expired operation starts its questions again; what was answered is offered, what was done stays done.
-fn reopen(mut claims: Claims<Journal>, ago: Duration) -> Claims<Journal> {
+fn reopen(mut claims: Claims<Journal>, ago: Duration, answers: &mut Answers) -> Claims<Journal> {
     debug!(?ago, "the state has expired; its questions are asked again");
-    claims.journal.iter_mut().for_each(|entry| entry.state.reopen());
+    for entry in &mut claims.journal {
+        entry.expire(answers.remove(&entry.key).as_deref());
+    }
+    answers.clear();
     claims
 }
 
@@ -166,11 +179,11 @@ fn client(request: &Request<'_>) -> ClientInfo {
 }
 
 /// Reads `inputResponses` as raw answers by key. What the answers are worth is for their questions to say.
-fn answers(raw: Option<&RawValue>) -> Result<HashMap<String, Box<RawValue>>, RpcError> {
+fn answers(raw: Option<&RawValue>) -> Result<Answers, RpcError> {
     #[derive(Deserialize)]
     #[serde(transparent)]
-    struct ByKey(HashMap<String, Box<RawValue>>);
-    let Some(raw) = raw else { return Ok(HashMap::new()) };
+    struct ByKey(Answers);
+    let Some(raw) = raw else { return Ok(Answers::new()) };
     let malformed = |why: &dyn std::fmt::Display| RpcError::malformed_params(format!("params.inputResponses: {why}"));
     json::canonical(raw.get()).map_err(|error| malformed(&error))?;
     let ByKey(answers) = serde_json::from_str(raw.get()).map_err(|error| malformed(&error))?;
