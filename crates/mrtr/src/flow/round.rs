@@ -367,19 +367,23 @@ impl Core {
         Some(entry.state.clone())
     }
 
-    /// Whether exactly the calls that the journal has before `index` have been made.
+    /// Whether the calls that the journal has before `index` have been made, and no others.
+    ///
+    /// Those that ran side by side may still come: a step that took its time when it ran takes none when it is replayed,
+    /// so what follows it can now be reached before what had been done beside it.
     fn stands_after(&self, index: usize) -> bool {
-        let made = self.calls.iter().filter(|call| call.phase != Phase::Dropped);
-        made.clone().all(|call| call.prior.is_some_and(|prior| prior < index))
-            && self.prior[..index].iter().all(|prior| prior.called)
+        let mut made = self.calls.iter().filter(|call| call.phase != Phase::Dropped);
+        made.all(|call| call.prior.is_some_and(|prior| prior < index))
+            && self.prior[..index].iter().all(|prior| prior.called || !prior.entry.solo)
     }
 
+    /// The first call the journal has that was not made yet although its turn is certain.
     fn first_uncalled(&self) -> Option<&Entry> {
-        self.prior.iter().find(|prior| !prior.called).map(|prior| &prior.entry)
+        self.prior.iter().find(|prior| !prior.called && prior.entry.solo).map(|prior| &prior.entry)
     }
 
     fn report_new(&self, position: usize, key: &str, kind: Kind) {
-        if let Some(expected) = self.first_uncalled().filter(|entry| entry.solo) {
+        if let Some(expected) = self.first_uncalled() {
             warn!("step {position} replayed as {kind} {key:?}, journal recorded {expected}");
         }
     }
