@@ -3,4 +3,6 @@
 #![allow(missing_docs, missing_debug_implementations, unreachable_pub, reason = "tests")]
 
 mod flows;
+mod laws;
+mod regression;
 mod world;
