@@ -1,12 +1,15 @@
 //! Scenarios: whole operations between a client and instances of a server, without ports and without waiting.
 
 #![allow(missing_docs, missing_debug_implementations, unreachable_pub, reason = "tests")]
+#![allow(clippy::needless_pass_by_value, reason = "json!(..) reads better without a borrow")]
 
 mod attacks;
 mod clients;
 mod drift;
 mod flows;
+mod laws;
 mod limits;
+mod regression;
 mod replay;
 mod tools;
 mod waits;

@@ -125,7 +125,7 @@ impl<Q: Question> Ask<Q> {
 
 impl<Q: Question> AskOutcome<Q> {
     /// Everything that happens on the first poll. `None` leaves the ask pending.
-    fn begin(&mut self, task: &Task<'_>) -> Result<Option<Outcome<Q::Output>>, ContextError> {
+    fn begin(&mut self) -> Result<Option<Outcome<Q::Output>>, ContextError> {
         let prepared = match self.question.prepare() {
             Ok(prepared) => prepared,
             Err(problem) => return Ok(self.author_error(&problem)),
@@ -133,7 +133,7 @@ impl<Q: Question> AskOutcome<Q> {
         match self.round.begin(&self.key, prepared.kind, Some(prepared.digest))? {
             Begun::Held => Ok(None),
             Begun::Replayed(state) => self.replay(state),
-            Begun::New(id, open) => self.decide(id, open, &prepared, task),
+            Begun::New(id, open) => self.decide(id, open, &prepared),
         }
     }
 
@@ -161,7 +161,6 @@ impl<Q: Question> AskOutcome<Q> {
         id: CallId,
         open: Open,
         prepared: &Prepared,
-        task: &Task<'_>,
     ) -> Result<Option<Outcome<Q::Output>>, ContextError> {
         let asked = prepared.digest;
         let answered = |answer| State::Answered { asked, answer };
@@ -202,7 +201,7 @@ impl<Q: Question> AskOutcome<Q> {
             return Ok(None);
         }
         let request = self.question.request(&again);
-        self.round.open(id, State::Open { asked, attempts, kept: again.kept }, Some(request), task.waker());
+        self.round.open(id, State::Open { asked, attempts, kept: again.kept }, Some(request));
         self.open = Some(CallGuard { round: Arc::clone(&self.round), id });
         Ok(None)
     }
@@ -230,7 +229,7 @@ impl<Q: Question> Future for AskOutcome<Q> {
     fn poll(self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         if !std::mem::replace(&mut this.begun, true)
-            && let Some(result) = this.begin(task).transpose()
+            && let Some(result) = this.begin().transpose()
         {
             return Poll::Ready(result);
         }

@@ -26,7 +26,8 @@ use crate::seal::Principal;
 ///
 /// - effects and reads that may change go into a [`step`](Self::step);
 /// - keys are stable strings, unique within the operation;
-/// - several asks polled together (`tokio::join!`) go out in one round.
+/// - several asks polled together (`tokio::join!`) go out in one round; what else waits beside them, a timer say, goes
+///   into a step too, or the order of a replay is left to chance and a question may be asked again.
 ///
 /// Cloning is cheap. An ask that outlives its round, in a spawned task, ends with [`ContextError::RoundOver`].
 #[derive(Clone)]

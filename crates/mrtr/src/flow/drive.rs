@@ -5,11 +5,11 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context as Task, Poll};
+use std::task::{Context as Task, Poll, Waker};
 use std::time::Duration;
 
 use super::clock::Sleep;
-use super::round::{Fault, Round, Suspension};
+use super::round::{Fault, Round, Standing, Suspension};
 
 /// A handler at work.
 pub(crate) type Handling<R> = Pin<Box<dyn Future<Output = R> + Send>>;
@@ -39,20 +39,22 @@ impl<R> Drive<R> {
         Self { round, handler: Some(handler), limit, timer: None }
     }
 
-    fn poll_handler(&mut self, task: &mut Task<'_>) -> Option<RoundEnd<R>> {
-        let handler = self.handler.as_mut()?;
+    fn poll_handler(&mut self, task: &mut Task<'_>) -> Standing<RoundEnd<R>> {
+        let Some(handler) = &mut self.handler else { return Standing::Waits };
         match guarded(|| handler.as_mut().poll(task)) {
-            Ok(Poll::Ready(output)) => Some(match self.round.finish() {
+            Ok(Poll::Ready(output)) => Standing::Ended(match self.round.finish() {
                 Some(fault) => RoundEnd::Failed(fault),
                 None => RoundEnd::Finished(output),
             }),
-            Ok(Poll::Pending) => self.round.try_suspend().map(|end| match end {
-                Ok(suspension) => RoundEnd::Suspended(suspension),
-                Err(fault) => RoundEnd::Failed(fault),
-            }),
+            Ok(Poll::Pending) => match self.round.try_suspend() {
+                Standing::Ended(Ok(suspension)) => Standing::Ended(RoundEnd::Suspended(suspension)),
+                Standing::Ended(Err(fault)) => Standing::Ended(RoundEnd::Failed(fault)),
+                Standing::GaveWay => Standing::GaveWay,
+                Standing::Waits => Standing::Waits,
+            },
             Err(fault) => {
                 self.round.close();
-                Some(RoundEnd::Failed(fault))
+                Standing::Ended(RoundEnd::Failed(fault))
             }
         }
     }
@@ -71,22 +73,21 @@ impl<R> Future for Drive<R> {
     type Output = RoundEnd<R>;
 
     fn poll(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Self::Output> {
-        self.round.set_runner(task.waker());
-        let end = self.poll_handler(task);
-        let end = match end {
-            None if self.poll_timer(task) => {
+        self.round.start_poll(task.waker());
+        let noted = Waker::from(Arc::clone(&self.round));
+        let end = match self.poll_handler(&mut Task::from_waker(&noted)) {
+            Standing::Ended(end) => end,
+            Standing::Waits if self.poll_timer(task) => {
                 self.round.close();
-                Some(RoundEnd::Failed(Fault::TimedOut))
+                RoundEnd::Failed(Fault::TimedOut)
             }
-            end => end,
+            Standing::GaveWay | Standing::Waits => return Poll::Pending,
         };
-        match end {
-            Some(end) => Poll::Ready(match guarded(|| self.handler = None) {
-                Ok(()) => end,
-                Err(fault) => RoundEnd::Failed(fault),
-            }),
-            None => Poll::Pending,
-        }
+        // What the handler holds is dropped now, so that its guards run; they are the author's code too.
+        Poll::Ready(match guarded(|| self.handler = None) {
+            Ok(()) => end,
+            Err(fault) => RoundEnd::Failed(fault),
+        })
     }
 }
 

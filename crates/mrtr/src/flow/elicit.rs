@@ -115,8 +115,11 @@ impl<T: DeserializeOwned + Send> Question for FormOf<T> {
         }
     }
 
+    /// As the answer was decoded when it came: a form without fields is an object here too.
     fn recall(&self, recorded: &str) -> Result<T, String> {
-        serde_json::from_str(recorded).map_err(|error| error.to_string())
+        let form = self.form.as_ref().map_err(SchemaError::to_string)?;
+        let content = serde_json::from_str(recorded).map_err(|error| error.to_string())?;
+        form.decode(content).map_err(|problem| problem.to_string())
     }
 }
 

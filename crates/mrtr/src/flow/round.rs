@@ -1,12 +1,13 @@
 //! One round: a run of the handler, matched call by call against the journal of the rounds before.
 //!
 //! A call is *begun* once, and then is *open* (its question goes out when the round ends), *running* (a step at work) or
-//! *settled*. The round can end when the handler waits, something is open and no step is at work: a step is never torn
-//! off in the middle because somebody asked a question beside it.
+//! *settled*. The round can end when the handler waits for somebody else, something is open and no step is at work: a
+//! step is never torn off in the middle because somebody asked a question beside it.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::Waker;
+use std::task::{Wake, Waker};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::value::RawValue;
@@ -16,6 +17,9 @@ use super::journal::{Entry, Journal, Kind, Place, State};
 use super::{ClientInfo, Clock, ContextError};
 use crate::seal::{Digest, Principal};
 use crate::wire::ClientCapabilities;
+
+/// How often a handler with open questions may wake itself before they go out all the same.
+const MAX_GIVEN_WAY: u32 = 100;
 
 /// What a round starts with, and what its handler did so far.
 #[derive(Debug)]
@@ -27,6 +31,10 @@ pub(crate) struct Round {
     pub(crate) principal: Option<Principal>,
     pub(crate) clock: Arc<dyn Clock>,
     operation_id: OnceLock<String>,
+    /// Whether the handler was woken since its poll began: then it has more to do before the round ends.
+    woken: AtomicBool,
+    /// Who polls the handler; `None` once the round is over. Apart from `core`, so that waking needs no other lock.
+    runner: Mutex<Option<Waker>>,
     core: Mutex<Core>,
 }
 
@@ -40,7 +48,10 @@ struct Core {
     last_url: Option<UrlQuestion>,
     fault: Option<Fault>,
     over: bool,
-    runner: Option<Waker>,
+    /// The handler is being polled: whatever it opens or settles is looked at right after that.
+    polling: bool,
+    /// How often the handler woke itself although it had something open.
+    given_way: u32,
     left_behind: Vec<Waker>,
 }
 
@@ -87,6 +98,17 @@ pub(crate) enum Fault {
     Panicked(String),
     /// The handler took too long.
     TimedOut,
+}
+
+/// Where a handler stands after a poll.
+#[derive(Debug)]
+pub(crate) enum Standing<T> {
+    /// Its round is over.
+    Ended(T),
+    /// It has questions open and woke itself, as combinators and runtimes do for fairness: there may be more to ask.
+    GaveWay,
+    /// It waits for something else than answers.
+    Waits,
 }
 
 /// What goes out when a round ends with something open.
@@ -143,7 +165,17 @@ impl Round {
         principal: Option<Principal>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { operation, number, client, principal, clock, operation_id: OnceLock::new(), core: Mutex::default() }
+        Self {
+            operation,
+            number,
+            client,
+            principal,
+            clock,
+            operation_id: OnceLock::new(),
+            woken: AtomicBool::new(false),
+            runner: Mutex::default(),
+            core: Mutex::default(),
+        }
     }
 
     /// Adds what earlier rounds settled and what this one brings.
@@ -194,11 +226,11 @@ impl Round {
         self.lock().decide(id, None, Phase::Running);
     }
 
-    /// Leaves a call open: `request` goes out when the round ends. `from` is whose task is asking.
-    pub(crate) fn open(&self, id: CallId, state: State, request: Option<String>, from: &Waker) {
+    /// Leaves a call open: `request` goes out when the round ends.
+    pub(crate) fn open(&self, id: CallId, state: State, request: Option<String>) {
         let mut core = self.lock();
         core.decide(id, Some(state), Phase::Open(request));
-        core.wake_runner(Some(from));
+        self.look_again(&core);
     }
 
     /// Settles a call for good.
@@ -207,7 +239,7 @@ impl Round {
         core.decide(id, Some(state), Phase::Settled);
         // A step that was at work beside an open question held the round; it may end now.
         if core.has_open() {
-            core.wake_runner(None);
+            self.look_again(&core);
         }
     }
 
@@ -217,7 +249,7 @@ impl Round {
         if !core.over {
             core.decide(id, None, Phase::Dropped);
             if core.has_open() {
-                core.wake_runner(None);
+                self.look_again(&core);
             }
         }
     }
@@ -230,7 +262,7 @@ impl Round {
             (Some(_), _) => {}
             (none, fault) => *none = Some(fault),
         }
-        core.wake_runner(None);
+        self.look_again(&core);
     }
 
     /// Whether the round is over; if not, `waker` is woken when it is.
@@ -250,47 +282,87 @@ impl Round {
         self.lock().last_url.clone()
     }
 
-    /// Sets who is polled again when something opens or settles.
-    pub(super) fn set_runner(&self, waker: &Waker) {
-        let mut core = self.lock();
-        if !core.runner.as_ref().is_some_and(|known| known.will_wake(waker)) {
-            core.runner = Some(waker.clone());
+    /// Starts a poll of the handler on behalf of `runner`'s task.
+    pub(super) fn start_poll(&self, runner: &Waker) {
+        self.woken.store(false, Ordering::Release);
+        self.lock().polling = true;
+        let mut known = self.runner.lock().unwrap_or_else(PoisonError::into_inner);
+        if !known.as_ref().is_some_and(|known| known.will_wake(runner)) {
+            *known = Some(runner.clone());
         }
     }
 
     /// Ends the round if it can end: the handler waits, and a fault or an open call says why.
-    pub(super) fn try_suspend(&self) -> Option<Result<Suspension, Fault>> {
+    pub(super) fn try_suspend(&self) -> Standing<Result<Suspension, Fault>> {
         let mut core = self.lock();
+        core.polling = false;
         if core.calls.iter().any(|call| call.phase == Phase::Running) {
-            return None;
+            return Standing::Waits;
         }
         if let Some(fault) = core.fault.take() {
-            core.close();
-            return Some(Err(fault));
+            self.close_core(&mut core);
+            return Standing::Ended(Err(fault));
         }
         if !core.has_open() {
-            return None;
+            return Standing::Waits;
         }
-        core.close();
-        Some(Ok(core.suspension(self)))
+        if self.woken.load(Ordering::Acquire) && core.given_way < MAX_GIVEN_WAY {
+            core.given_way += 1;
+            return Standing::GaveWay;
+        }
+        self.close_core(&mut core);
+        Standing::Ended(Ok(core.suspension(self)))
     }
 
     /// Ends the round because the handler did; returns the fault that overrides what it returned.
     pub(super) fn finish(&self) -> Option<Fault> {
         let mut core = self.lock();
-        core.close();
+        self.close_core(&mut core);
         core.report_missing(self);
         core.fault.take()
     }
 
     /// Ends the round from outside: the client is gone.
     pub(super) fn close(&self) {
-        self.lock().close();
+        self.close_core(&mut self.lock());
+    }
+
+    /// Nobody polls the handler any more; whoever still waits for it is told.
+    fn close_core(&self, core: &mut Core) {
+        core.over = true;
+        self.runner.lock().unwrap_or_else(PoisonError::into_inner).take();
+        core.left_behind.drain(..).for_each(Waker::wake);
+    }
+
+    /// Has the end of the round considered again, unless that is about to happen anyway.
+    fn look_again(&self, core: &Core) {
+        if !core.polling {
+            self.wake_runner();
+        }
+    }
+
+    fn wake_runner(&self) {
+        let runner = self.runner.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(runner) = runner {
+            runner.wake();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Core> {
         // A panic while the lock is held leaves a round that only ends; nothing half-done survives it.
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The handler's own waker: takes note that it was used, and passes it on.
+impl Wake for Round {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.woken.store(true, Ordering::Release);
+        self.wake_runner();
     }
 }
 
@@ -373,24 +445,26 @@ impl Core {
         Some(entry.state.clone())
     }
 
-    /// Whether of all that has a known place in the journal exactly what comes before `index` has been called for. Calls
-    /// the journal does not have may stand between: a step that failed before, or a new one, contradicts nothing.
+    /// Whether of all that has a known place in the journal exactly what comes before `index` has been called for.
+    ///
+    /// Calls the journal does not have may stand between: a step that failed before, or a new one, contradicts nothing.
+    /// Calls that ran side by side may still come: a step that took its time when it ran takes none when it is replayed,
+    /// so what follows it can now be reached before what had been done beside it.
     fn stands_after(&self, index: usize) -> bool {
-        let placed = |prior: &Prior| prior.entry.place != Place::Unknown;
         let (before, after) = self.prior.split_at(index);
-        before.iter().filter(|prior| placed(prior)).all(|prior| prior.called)
-            && !after.iter().filter(|prior| placed(prior)).any(|prior| prior.called)
+        before.iter().filter(|prior| prior.entry.place == Place::Alone).all(|prior| prior.called)
+            && !after.iter().filter(|prior| prior.entry.place != Place::Unknown).any(|prior| prior.called)
     }
 
+    /// The first call the journal has that was not made yet although its turn is certain.
     fn first_uncalled(&self) -> Option<&Entry> {
-        let uncalled = |prior: &&Prior| !prior.called && prior.entry.place != Place::Unknown;
-        self.prior.iter().find(uncalled).map(|prior| &prior.entry)
+        self.prior.iter().find(|prior| !prior.called && prior.entry.place == Place::Alone).map(|prior| &prior.entry)
     }
 
     /// Logs a call the journal does not have where it has another one. Steps may come and go.
     fn report_new(&self, position: usize, key: &str, kind: Kind) {
         let namesake = self.prior.iter().map(|prior| &prior.entry).find(|entry| entry.key == key && entry.kind != kind);
-        let expected = self.first_uncalled().filter(|entry| kind != Kind::Step && entry.place == Place::Alone);
+        let expected = self.first_uncalled().filter(|_| kind != Kind::Step);
         if let Some(expected) = namesake.or(expected) {
             warn!("step {position} replayed as {kind} {key:?}, journal recorded {expected}");
         }
@@ -423,18 +497,5 @@ impl Core {
         let unreached = self.prior.drain(..).filter(|prior| !prior.called && prior.entry.state.outlives_a_round());
         suspension.journal.extend(unreached.map(|prior| Entry { place: Place::Unknown, ..prior.entry }));
         suspension
-    }
-
-    fn wake_runner(&self, from: Option<&Waker>) {
-        if let Some(runner) = &self.runner
-            && !from.is_some_and(|from| from.will_wake(runner))
-        {
-            runner.wake_by_ref();
-        }
-    }
-
-    fn close(&mut self) {
-        self.over = true;
-        self.left_behind.drain(..).for_each(Waker::wake);
     }
 }

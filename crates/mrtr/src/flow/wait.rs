@@ -1,7 +1,7 @@
 //! Waiting for what happens elsewhere.
 
 use std::fmt;
-use std::future::{Future, IntoFuture, poll_fn};
+use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -100,12 +100,7 @@ where
             return Ok(value);
         }
         let request = self.question().map(|question| question.request());
-        poll_fn(|task| {
-            let state = State::Open { asked, attempts: 0, kept: None };
-            self.round.open(guard.id, state, request.clone(), task.waker());
-            std::task::Poll::Ready(())
-        })
-        .await;
+        self.round.open(guard.id, State::Open { asked, attempts: 0, kept: None }, request);
         Err(self.round.over(&self.key).await)
     }
 
