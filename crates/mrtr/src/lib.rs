@@ -7,8 +7,8 @@ pub mod server;
 pub mod wire;
 
 pub use flow::{Context, ContextError, Outcome};
-pub use server::{IntoToolResult, Json, NoArguments, Server, Tool, ToolError, ToolResult};
 pub use seal::{Keyring, KeyringError, Principal};
+pub use server::{IntoToolResult, Json, NoArguments, Server, Tool, ToolError, ToolResult};
 
 #[cfg(feature = "client")]
 pub mod client;

@@ -61,7 +61,9 @@ mod tests {
 
     #[test]
     fn an_accept_without_content_is_an_empty_form() {
-        for json in [r#"{"action":"accept"}"#, r#"{"action":"accept","content":null}"#, r#"{"action":"accept","content":{}}"#] {
+        for json in
+            [r#"{"action":"accept"}"#, r#"{"action":"accept","content":null}"#, r#"{"action":"accept","content":{}}"#]
+        {
             assert_eq!(parse(json), Ok(ElicitResult::Accept(Map::new())), "{json}");
         }
     }
@@ -76,9 +78,19 @@ mod tests {
     #[test]
     fn whatever_else_comes_is_a_problem_and_never_an_accept() {
         for json in [
-            "null", "true", "\"accept\"", "[]", "[\"accept\"]", "{}", r#"{"action":"reject"}"#, r#"{"action":"Accept"}"#,
-            r#"{"action":null}"#, r#"{"action":true}"#, r#"{"action":"accept","content":[]}"#,
-            r#"{"action":"accept","content":"yes"}"#, r#"{"result":{"action":"accept"}}"#,
+            "null",
+            "true",
+            "\"accept\"",
+            "[]",
+            "[\"accept\"]",
+            "{}",
+            r#"{"action":"reject"}"#,
+            r#"{"action":"Accept"}"#,
+            r#"{"action":null}"#,
+            r#"{"action":true}"#,
+            r#"{"action":"accept","content":[]}"#,
+            r#"{"action":"accept","content":"yes"}"#,
+            r#"{"result":{"action":"accept"}}"#,
             r#"{"action":"decline","action":"accept"}"#,
         ] {
             assert!(parse(json).is_err(), "{json}");

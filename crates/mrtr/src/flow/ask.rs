@@ -97,15 +97,7 @@ pub struct AskOutcome<Q: Question> {
 
 impl<Q: Question> Ask<Q> {
     pub(super) fn new(round: Arc<Round>, key: String, question: Q) -> Self {
-        Self(AskOutcome {
-            question,
-            round,
-            key,
-            attempts: DEFAULT_ATTEMPTS,
-            fallback: None,
-            begun: false,
-            open: None,
-        })
+        Self(AskOutcome { question, round, key, attempts: DEFAULT_ATTEMPTS, fallback: None, begun: false, open: None })
     }
 
     /// Gives the outcome instead of turning refusals into errors.

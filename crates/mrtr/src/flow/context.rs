@@ -220,4 +220,3 @@ impl fmt::Debug for Context {
         f.debug_struct("Context").field("operation", &self.operation_id()).field("round", &self.round()).finish()
     }
 }
-

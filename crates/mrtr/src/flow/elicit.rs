@@ -76,7 +76,9 @@ impl<T: DeserializeOwned + Send> Question for FormOf<T> {
         let Ok(form) = &self.form else { return String::new() };
         let message = match &again.problems {
             None => json!(self.message).to_string(),
-            Some(problems) => json!(format!("{}\n\nThe last answer could not be used: {problems}.", self.message)).to_string(),
+            Some(problems) => {
+                json!(format!("{}\n\nThe last answer could not be used: {problems}.", self.message)).to_string()
+            }
         };
         let kept = again.kept.as_deref().and_then(|kept| serde_json::from_str(kept).ok());
         let schema = kept.map(|kept| form.with_defaults(&kept).to_string());

@@ -22,11 +22,11 @@ mod outcome;
 mod round;
 mod wait;
 
+pub use ask::{Ask, AskOutcome};
 pub use client_info::ClientInfo;
 pub use clock::{Clock, Sleep, SystemClock};
 pub use context::Context;
 pub(crate) use drive::{Drive, Handling, RoundEnd};
-pub use ask::{Ask, AskOutcome};
 pub use elicit::{FormOf, UrlVisit};
 pub use error::ContextError;
 pub(crate) use journal::Journal;

@@ -8,7 +8,6 @@ use schemars::JsonSchema;
 
 use super::{Form, SchemaError};
 
-#[allow(dead_code, reason = "for the engine, which asks on every request")]
 static FORMS: LazyLock<RwLock<HashMap<TypeId, Arc<Form>>>> = LazyLock::new(RwLock::default);
 
 /// The form of `T`, built by whoever asks first.
@@ -21,22 +20,12 @@ static FORMS: LazyLock<RwLock<HashMap<TypeId, Arc<Form>>>> = LazyLock::new(RwLoc
 pub(crate) fn cached<T: JsonSchema + 'static>() -> Result<Arc<Form>, SchemaError> {
     let key = TypeId::of::<T>();
     // The map is whole between any two statements, so a panic elsewhere cannot have spoilt it.
-    if let Some(form) = FORMS
-        .read()
-        .unwrap_or_else(PoisonError::into_inner)
-        .get(&key)
-    {
+    if let Some(form) = FORMS.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
         return Ok(Arc::clone(form));
     }
     // Built outside the lock: `T`'s schema is foreign code.
     let form = Arc::new(Form::of::<T>()?);
-    Ok(Arc::clone(
-        FORMS
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .entry(key)
-            .or_insert(form),
-    ))
+    Ok(Arc::clone(FORMS.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(form)))
 }
 
 #[cfg(test)]

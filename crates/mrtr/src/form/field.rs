@@ -136,16 +136,8 @@ impl Field {
         let mut schema = self.kind.to_schema();
         if let Value::Object(schema) = &mut schema {
             let texts = [("title", &self.title), ("description", &self.description)];
-            schema.extend(
-                texts
-                    .into_iter()
-                    .filter_map(|(key, text)| Some((key.to_owned(), text.clone()?.into()))),
-            );
-            schema.extend(
-                self.default
-                    .clone()
-                    .map(|default| ("default".to_owned(), default)),
-            );
+            schema.extend(texts.into_iter().filter_map(|(key, text)| Some((key.to_owned(), text.clone()?.into()))));
+            schema.extend(self.default.clone().map(|default| ("default".to_owned(), default)));
         }
         schema
     }
@@ -174,28 +166,14 @@ impl FieldKind {
             schema.extend(value.map(|value| (key.to_owned(), value)));
         };
         match self {
-            Self::Text {
-                min_length,
-                max_length,
-                format,
-            } => {
+            Self::Text { min_length, max_length, format } => {
                 put("type", Some("string".into()));
                 put("minLength", min_length.map(Value::from));
                 put("maxLength", max_length.map(Value::from));
-                put(
-                    "format",
-                    format.as_ref().map(|format| format.as_str().into()),
-                );
+                put("format", format.as_ref().map(|format| format.as_str().into()));
             }
-            Self::Number {
-                integer,
-                minimum,
-                maximum,
-            } => {
-                put(
-                    "type",
-                    Some(if *integer { "integer" } else { "number" }.into()),
-                );
+            Self::Number { integer, minimum, maximum } => {
+                put("type", Some(if *integer { "integer" } else { "number" }.into()));
                 put("minimum", minimum.clone().map(Value::Number));
                 put("maximum", maximum.clone().map(Value::Number));
             }
@@ -205,11 +183,7 @@ impl FieldKind {
                 let (key, value) = choices_to_schema("oneOf", options);
                 put(key, Some(value));
             }
-            Self::MultiChoice {
-                options,
-                min_items,
-                max_items,
-            } => {
+            Self::MultiChoice { options, min_items, max_items } => {
                 put("type", Some("array".into()));
                 put("minItems", min_items.map(Value::from));
                 put("maxItems", max_items.map(Value::from));
@@ -264,10 +238,7 @@ fn choices_to_schema(titled: &'static str, options: &[Choice]) -> (&'static str,
     if options.iter().any(|choice| choice.title.is_some()) {
         return (titled, options.iter().map(Choice::to_schema).collect());
     }
-    (
-        "enum",
-        options.iter().map(|choice| choice.value.as_str()).collect(),
-    )
+    ("enum", options.iter().map(|choice| choice.value.as_str()).collect())
 }
 
 /// The `items` of a multi-select; the spec gives the titled form no `type`.

@@ -21,11 +21,7 @@ impl Judge {
     /// Compiles the rules of `kind`, and `extras` if they can be.
     pub(super) fn new(kind: &FieldKind, extras: &Map<String, Value>) -> Self {
         if let FieldKind::Unsupported { schema, .. } = kind {
-            return Self(if refers(schema) {
-                None
-            } else {
-                compile(schema)
-            });
+            return Self(if refers(schema) { None } else { compile(schema) });
         }
         let plain = kind.to_schema();
         if extras.is_empty() {
@@ -49,20 +45,14 @@ impl Field {
         if let (FieldKind::MultiChoice { .. }, Value::Array(items)) = (&self.kind, &value) {
             problems.extend(repeated(items));
         }
-        if problems.is_empty() {
-            Ok(value)
-        } else {
-            Err(problems)
-        }
+        if problems.is_empty() { Ok(value) } else { Err(problems) }
     }
 
     /// Whole numbers are spelled as such: `1.0` is an integer in JSON Schema, but not to every
     /// deserialiser.
     fn normal(&self, value: &Value) -> Result<Value, String> {
         match (&self.kind, value) {
-            (FieldKind::Number { integer: true, .. }, Value::Number(number)) => {
-                exact(number).map(Value::Number)
-            }
+            (FieldKind::Number { integer: true, .. }, Value::Number(number)) => exact(number).map(Value::Number),
             _ => Ok(value.clone()),
         }
     }
@@ -71,17 +61,23 @@ impl Field {
         let Some(validator) = &self.judge.0 else {
             return Vec::new();
         };
+        // Nearly every answer is valid, and that is much quicker to see than what is wrong.
+        if validator.is_valid(value) {
+            return Vec::new();
+        }
         let errors: Vec<_> = validator.iter_errors(value).collect();
         // Of the wrong type, nothing else that is wrong with it matters.
         if let Some(error) = errors.iter().find(|error| is_whole_type_error(error)) {
             return vec![self.phrase(error)];
         }
         let mut texts: Vec<String> = Vec::new();
-        for error in &errors {
-            let text = self.phrase(error);
-            if !texts.contains(&text) {
+        for text in errors.iter().map(|error| self.phrase(error)) {
+            if texts.len() < MOST_TEXTS && !texts.contains(&text) {
                 texts.push(text);
             }
+        }
+        if texts.is_empty() {
+            texts.push("is not valid".to_owned());
         }
         texts
     }
@@ -98,18 +94,13 @@ impl Field {
                 format!("must be one of {}, not {}", values(options), shown(value))
             }
             (FieldKind::MultiChoice { options, .. }, _) if !error.instance_path().is_empty() => {
-                format!(
-                    "has {}, which is not one of {}",
-                    shown(value),
-                    values(options)
-                )
+                format!("has {}, which is not one of {}", shown(value), values(options))
             }
             (_, ValidationErrorKind::Type { kind }) => {
                 format!("must be {}, not {}", self.wanted(kind), shown(value))
             }
-            (_, kind) => phrase(kind, value).unwrap_or_else(|| {
-                format!("is not valid: {}", harmless(&error.to_string(), LONGEST))
-            }),
+            (_, kind) => phrase(kind, value)
+                .unwrap_or_else(|| format!("is not valid: {}", harmless(&error.to_string(), LONGEST))),
         }
     }
 
@@ -133,18 +124,10 @@ fn phrase(kind: &ValidationErrorKind, value: &Value) -> Option<String> {
     Some(match kind {
         ValidationErrorKind::Format { format } => looks_like(&TextFormat::named(format)),
         ValidationErrorKind::MinLength { limit } => {
-            format!(
-                "must have at least {} (it has {})",
-                count(*limit, "character"),
-                length(value)
-            )
+            format!("must have at least {} (it has {})", count(*limit, "character"), length(value))
         }
         ValidationErrorKind::MaxLength { limit } => {
-            format!(
-                "must have at most {} (it has {})",
-                count(*limit, "character"),
-                length(value)
-            )
+            format!("must have at most {} (it has {})", count(*limit, "character"), length(value))
         }
         ValidationErrorKind::Minimum { limit } => {
             format!("must be at least {limit}, not {}", shown(value))
@@ -162,18 +145,10 @@ fn phrase(kind: &ValidationErrorKind, value: &Value) -> Option<String> {
             format!("must be a multiple of {multiple_of}, not {}", shown(value))
         }
         ValidationErrorKind::MinItems { limit } => {
-            format!(
-                "needs at least {} (it has {})",
-                count(*limit, "choice"),
-                length(value)
-            )
+            format!("needs at least {} (it has {})", count(*limit, "choice"), length(value))
         }
         ValidationErrorKind::MaxItems { limit } => {
-            format!(
-                "takes at most {} (it has {})",
-                count(*limit, "choice"),
-                length(value)
-            )
+            format!("takes at most {} (it has {})", count(*limit, "choice"), length(value))
         }
         ValidationErrorKind::Pattern { pattern } => {
             format!("must match the pattern {}", quoted(pattern))
@@ -190,9 +165,7 @@ fn looks_like(format: &TextFormat) -> String {
         TextFormat::Email => "must be an e-mail address".to_owned(),
         TextFormat::Uri => "must be a full URI, such as https://example.com/page".to_owned(),
         TextFormat::Date => "must be a date, such as 2026-07-28".to_owned(),
-        TextFormat::DateTime => {
-            "must be a date and time with a zone, such as 2026-07-28T15:30:00Z".to_owned()
-        }
+        TextFormat::DateTime => "must be a date and time with a zone, such as 2026-07-28T15:30:00Z".to_owned(),
         TextFormat::Other(name) => format!("must have the format {}", quoted(name)),
     }
 }
@@ -211,10 +184,7 @@ fn exact(number: &Number) -> Result<Number, String> {
 
 fn repeated(items: &[Value]) -> Option<String> {
     let mut seen = std::collections::HashSet::new();
-    let twice = items
-        .iter()
-        .filter_map(Value::as_str)
-        .find(|item| !seen.insert(*item))?;
+    let twice = items.iter().filter_map(Value::as_str).find(|item| !seen.insert(*item))?;
     Some(format!("has {} more than once", quoted(twice)))
 }
 
@@ -235,9 +205,7 @@ fn is_whole_type_error(error: &ValidationError<'_>) -> bool {
 }
 
 pub(crate) fn compile(schema: &Value) -> Option<Validator> {
-    let patterns = PatternOptions::regex()
-        .size_limit(PATTERN_BYTES)
-        .dfa_size_limit(PATTERN_BYTES);
+    let patterns = PatternOptions::regex().size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES);
     jsonschema::options()
         .with_draft(Draft::Draft202012)
         .offline()
@@ -254,10 +222,7 @@ pub(crate) fn compile(schema: &Value) -> Option<Validator> {
 fn refers(schema: &Value) -> bool {
     match schema {
         Value::Object(keywords) => keywords.iter().any(|(key, value)| {
-            matches!(
-                key.as_str(),
-                "$ref" | "$dynamicRef" | "$recursiveRef" | "$schema" | "$id"
-            ) || refers(value)
+            matches!(key.as_str(), "$ref" | "$dynamicRef" | "$recursiveRef" | "$schema" | "$id") || refers(value)
         }),
         Value::Array(items) => items.iter().any(refers),
         _ => false,
@@ -266,6 +231,9 @@ fn refers(schema: &Value) -> bool {
 
 /// Room for one compiled pattern; a peer's form may have hundreds.
 const PATTERN_BYTES: usize = 256 * 1024;
+
+/// Most problems told about one field: a list of a thousand unknown choices needs no thousand lines.
+const MOST_TEXTS: usize = 5;
 
 /// Longest message passed on from the validator, in characters.
 const LONGEST: usize = 160;

@@ -16,17 +16,11 @@ pub(super) struct Oddity {
 
 impl Oddity {
     pub(super) fn new(what: impl Into<String>, instead: &'static str) -> Self {
-        Self {
-            what: what.into(),
-            instead,
-        }
+        Self { what: what.into(), instead }
     }
 
     pub(super) fn any_value() -> Self {
-        Self::new(
-            "it has no type, so any JSON value would do",
-            "give it a type: text, number, boolean or an enum",
-        )
+        Self::new("it has no type, so any JSON value would do", "give it a type: text, number, boolean or an enum")
     }
 }
 
@@ -63,18 +57,11 @@ impl Keywords {
     }
 
     fn overlooked<T>(&mut self, key: &str, why: &str) -> Option<T> {
-        self.oddities
-            .push(Oddity::new(format!("its {key} {why}"), "correct it"));
+        self.oddities.push(Oddity::new(format!("its {key} {why}"), "correct it"));
         None
     }
 
-    pub(super) fn in_order(
-        &mut self,
-        low: &str,
-        least: Option<u64>,
-        high: &str,
-        most: Option<u64>,
-    ) {
+    pub(super) fn in_order(&mut self, low: &str, least: Option<u64>, high: &str, most: Option<u64>) {
         if let (Some(least), Some(most)) = (least, most)
             && least > most
         {
@@ -94,10 +81,7 @@ impl Keywords {
                 "exclusiveMaximum" => "use maximum",
                 _ => "remove it, and let the tool check the answer",
             };
-            self.foreign.push(Oddity::new(
-                format!("forms have no keyword {}", quoted(&key)),
-                instead,
-            ));
+            self.foreign.push(Oddity::new(format!("forms have no keyword {}", quoted(&key)), instead));
             if JUDGED.contains(&key.as_str()) {
                 extras.insert(key, value);
             }
@@ -106,24 +90,14 @@ impl Keywords {
 }
 
 /// Says that `low` is above `high`.
-pub(super) fn impossible(
-    low: &str,
-    least: impl std::fmt::Display,
-    high: &str,
-    most: impl std::fmt::Display,
-) -> Oddity {
-    Oddity::new(
-        format!("no answer can be valid: {low} {least} is above {high} {most}"),
-        "correct the bounds",
-    )
+pub(super) fn impossible(low: &str, least: impl std::fmt::Display, high: &str, most: impl std::fmt::Display) -> Oddity {
+    Oddity::new(format!("no answer can be valid: {low} {least} is above {high} {most}"), "correct the bounds")
 }
 
 /// A number in its integer spelling, when it is a whole one that 64 bits hold exactly.
 pub(crate) fn whole(number: Number) -> Number {
     match number.as_f64() {
-        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() <= EXACT => {
-            (float as i64).into()
-        }
+        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() <= EXACT => (float as i64).into(),
         _ => number,
     }
 }
@@ -147,11 +121,4 @@ const ANNOTATIONS: [&str; 11] = [
 ];
 
 /// Assertions of one value that cost little to judge and cannot refer to anything.
-const JUDGED: [&str; 6] = [
-    "const",
-    "enum",
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "multipleOf",
-    "pattern",
-];
+const JUDGED: [&str; 6] = ["const", "enum", "exclusiveMaximum", "exclusiveMinimum", "multipleOf", "pattern"];

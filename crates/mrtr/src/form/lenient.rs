@@ -29,15 +29,7 @@ pub(super) fn form_of(schema: &Value) -> Form {
         None => Vec::new(),
         Some(Value::Object(properties)) => properties
             .iter()
-            .map(|(name, raw)| {
-                field(
-                    schema,
-                    name,
-                    raw,
-                    required.contains(name.as_str()),
-                    &mut notes,
-                )
-            })
+            .map(|(name, raw)| field(schema, name, raw, required.contains(name.as_str()), &mut notes))
             .collect(),
         Some(_) => {
             notes.push("the form's properties are not an object".to_owned());
@@ -63,10 +55,7 @@ fn required<'a>(root: &'a Map<String, Value>, notes: &mut Vec<String>) -> HashSe
 fn field(root: &Value, name: &str, raw: &Value, listed: bool, notes: &mut Vec<String>) -> Field {
     let mut note = |what: &str| notes.push(format!("{}: {what}", quoted(name)));
     let mut reading = read(root, raw);
-    reading
-        .oddities
-        .iter()
-        .for_each(|oddity| note(&oddity.what));
+    reading.oddities.iter().for_each(|oddity| note(&oddity.what));
     let default = reading.default.take();
     let kind = kind(&reading, raw);
     let mut field = Field::new(name, listed, kind, reading);
@@ -83,9 +72,6 @@ fn field(root: &Value, name: &str, raw: &Value, listed: bool, notes: &mut Vec<St
 fn kind(reading: &Reading, raw: &Value) -> FieldKind {
     match &reading.kind {
         Ok(kind) => kind.clone(),
-        Err(oddity) => FieldKind::Unsupported {
-            schema: raw.clone(),
-            reason: oddity.what.clone(),
-        },
+        Err(oddity) => FieldKind::Unsupported { schema: raw.clone(), reason: oddity.what.clone() },
     }
 }

@@ -51,11 +51,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 pub(crate) use cache::cached;
-pub(crate) use judge::compile;
-pub(crate) use problem::harmless;
-pub(crate) use keywords::whole;
 pub use field::{Choice, Field, FieldKind, TextFormat};
+pub(crate) use judge::compile;
+pub(crate) use keywords::whole;
 pub use problem::Problem;
+pub(crate) use problem::harmless;
 pub use strict::SchemaError;
 
 /// An elicitation schema that was read and compiled once; share it in an `Arc`.
@@ -122,10 +122,7 @@ impl Form {
     /// As [`Form::of`], and when a default is not valid for its field or `required` names a
     /// property that is missing.
     // By value, because a schema is made to be asked: callers have no further use for it.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "the caller hands the schema over"
-    )]
+    #[expect(clippy::needless_pass_by_value, reason = "the caller hands the schema over")]
     pub fn from_schema(schema: Value) -> Result<Self, SchemaError> {
         strict::form_from(&schema)
     }
@@ -141,23 +138,11 @@ impl Form {
     }
 
     fn strict(schema: Value, fields: Vec<Field>) -> Self {
-        Self {
-            json: schema.to_string(),
-            schema,
-            fields,
-            notes: Vec::new(),
-            keeps_extra: false,
-        }
+        Self { json: schema.to_string(), schema, fields, notes: Vec::new(), keeps_extra: false }
     }
 
     fn lenient_parts(schema: Value, fields: Vec<Field>, notes: Vec<String>) -> Self {
-        Self {
-            json: schema.to_string(),
-            schema,
-            fields,
-            notes,
-            keeps_extra: true,
-        }
+        Self { json: schema.to_string(), schema, fields, notes, keeps_extra: true }
     }
 
     /// The fields, in the schema's order.
@@ -200,18 +185,13 @@ impl Form {
     /// # Errors
     ///
     /// Every problem with every field, in the order of the fields.
-    pub fn validate(
-        &self,
-        content: &Map<String, Value>,
-    ) -> Result<Map<String, Value>, Vec<Problem>> {
+    pub fn validate(&self, content: &Map<String, Value>) -> Result<Map<String, Value>, Vec<Problem>> {
         let mut settled = Map::new();
         let mut problems = Vec::new();
         for field in &self.fields {
             match field.answer(content) {
                 Ok(value) => settled.extend(value.map(|value| (field.name.clone(), value))),
-                Err(texts) => {
-                    problems.extend(texts.into_iter().map(|text| Problem::of(&field.name, text)))
-                }
+                Err(texts) => problems.extend(texts.into_iter().map(|text| Problem::of(&field.name, text))),
             }
         }
         if !problems.is_empty() {
@@ -228,8 +208,7 @@ impl Form {
     #[must_use]
     pub fn valid_part(&self, content: &Map<String, Value>) -> Map<String, Value> {
         let given = |field: &&Field| !content.get(&field.name).is_none_or(Value::is_null);
-        let valid =
-            |field: &Field| Some((field.name.clone(), field.answer(content).ok().flatten()?));
+        let valid = |field: &Field| Some((field.name.clone(), field.answer(content).ok().flatten()?));
         self.fields.iter().filter(given).filter_map(valid).collect()
     }
 
@@ -266,11 +245,7 @@ impl Form {
     pub fn decode<T: DeserializeOwned>(&self, content: Map<String, Value>) -> Result<T, Problem> {
         serde_json::from_value(Value::Object(content)).or_else(|error| {
             // `()` and unit structs are written as `null`, but the answer to their form is `{}`.
-            let unit = if self.fields.is_empty() {
-                serde_json::from_value(Value::Null).ok()
-            } else {
-                None
-            };
+            let unit = if self.fields.is_empty() { serde_json::from_value(Value::Null).ok() } else { None };
             unit.ok_or_else(|| {
                 let detail = harmless(&error.to_string(), DETAIL);
                 Problem::whole(format!("the answer cannot be read: {detail}"))
@@ -287,17 +262,9 @@ impl Form {
     }
 
     fn beside_the_fields(&self, content: &Map<String, Value>) -> Map<String, Value> {
-        let asked: HashSet<&str> = self
-            .fields
-            .iter()
-            .map(|field| field.name.as_str())
-            .collect();
-        let beside = content
-            .iter()
-            .filter(|(name, _)| !asked.contains(name.as_str()));
-        beside
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect()
+        let asked: HashSet<&str> = self.fields.iter().map(|field| field.name.as_str()).collect();
+        let beside = content.iter().filter(|(name, _)| !asked.contains(name.as_str()));
+        beside.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 }
 

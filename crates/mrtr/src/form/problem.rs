@@ -22,18 +22,12 @@ pub struct Problem {
 impl Problem {
     /// Says `text` about one field.
     pub(super) fn of(field: &str, text: impl Into<String>) -> Self {
-        Self {
-            field: Some(field.to_owned()),
-            text: text.into(),
-        }
+        Self { field: Some(field.to_owned()), text: text.into() }
     }
 
     /// Says `text` about the whole answer, or the whole schema.
     pub(super) fn whole(text: impl Into<String>) -> Self {
-        Self {
-            field: None,
-            text: text.into(),
-        }
+        Self { field: None, text: text.into() }
     }
 }
 
@@ -86,11 +80,7 @@ pub(super) fn shown(value: &Value) -> String {
 /// A peer's values, quoted and counted: `"a", "b" and 4998 more`.
 pub(super) fn list<'a>(values: impl ExactSizeIterator<Item = &'a str>) -> String {
     let total = values.len();
-    let mut text = values
-        .take(LIST_LIMIT)
-        .map(quoted)
-        .collect::<Vec<_>>()
-        .join(", ");
+    let mut text = values.take(LIST_LIMIT).map(quoted).collect::<Vec<_>>().join(", ");
     if total > LIST_LIMIT {
         text.push_str(&format!(" and {} more", total - LIST_LIMIT));
     }
@@ -127,23 +117,14 @@ mod tests {
 
     #[test]
     fn a_problem_reads_as_a_sentence() {
-        assert_eq!(
-            Problem::of("city", "is required").to_string(),
-            r#""city" is required"#
-        );
-        assert_eq!(
-            Problem::whole("is not an object").to_string(),
-            "is not an object"
-        );
+        assert_eq!(Problem::of("city", "is required").to_string(), r#""city" is required"#);
+        assert_eq!(Problem::whole("is not an object").to_string(), "is not an object");
     }
 
     #[test]
     fn escape_sequences_and_bidi_marks_are_shown_as_codes() {
         let hostile = "\u{1b}[2J\u{202e}\u{200b}\r\"";
-        assert_eq!(
-            Problem::of(hostile, "x").to_string(),
-            r#""\u{1b}[2J\u{202e}\u{200b}\r\"" x"#
-        );
+        assert_eq!(Problem::of(hostile, "x").to_string(), r#""\u{1b}[2J\u{202e}\u{200b}\r\"" x"#);
     }
 
     #[test]

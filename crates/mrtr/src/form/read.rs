@@ -37,40 +37,18 @@ pub(super) fn read(root: &Value, raw: &Value) -> Reading {
         Ok(resolved) => (resolved, None),
         Err(oddity) => (Resolved::unfollowed(raw), Some(oddity)),
     };
-    let mut keywords = Keywords {
-        schema: resolved.schema,
-        oddities: Vec::new(),
-        foreign: Vec::new(),
-    };
+    let mut keywords = Keywords { schema: resolved.schema, oddities: Vec::new(), foreign: Vec::new() };
     let title = keywords.text("title");
     let description = keywords.text("description");
-    let default = keywords
-        .schema
-        .shift_remove("default")
-        .filter(|value| !value.is_null());
+    let default = keywords.schema.shift_remove("default").filter(|value| !value.is_null());
     let mut extras = Map::new();
     let kind = unresolved.map_or_else(|| kind(root, &mut keywords, &mut extras), Err);
     keywords.leftovers(&mut extras);
-    let Keywords {
-        oddities, foreign, ..
-    } = keywords;
-    Reading {
-        kind,
-        title,
-        description,
-        default,
-        nullable: resolved.nullable,
-        extras,
-        oddities,
-        foreign,
-    }
+    let Keywords { oddities, foreign, .. } = keywords;
+    Reading { kind, title, description, default, nullable: resolved.nullable, extras, oddities, foreign }
 }
 
-fn kind(
-    root: &Value,
-    keywords: &mut Keywords,
-    extras: &mut Map<String, Value>,
-) -> Result<FieldKind, Oddity> {
+fn kind(root: &Value, keywords: &mut Keywords, extras: &mut Map<String, Value>) -> Result<FieldKind, Oddity> {
     let Some(kind) = keywords.schema.shift_remove("type") else {
         return untyped(keywords);
     };
@@ -82,10 +60,7 @@ fn kind(
         Some("array") => multi_choice(root, keywords),
         Some("object") => Err(object(keywords)),
         Some("null") => Err(Oddity::new("it takes nothing but null", "remove the field")),
-        _ if kind.is_array() => Err(Oddity::new(
-            "it takes several kinds of value",
-            "give the field one type",
-        )),
+        _ if kind.is_array() => Err(Oddity::new("it takes several kinds of value", "give the field one type")),
         _ => Err(Oddity::new(
             "its type is not one JSON Schema knows",
             "give it a type: text, number, boolean or an enum",
@@ -111,11 +86,7 @@ fn text_or_choice(keywords: &mut Keywords) -> Result<FieldKind, Oddity> {
         keywords.oddities.push(unknown_format(name));
     }
     keywords.in_order("minLength", min_length, "maxLength", max_length);
-    Ok(FieldKind::Text {
-        min_length,
-        max_length,
-        format,
-    })
+    Ok(FieldKind::Text { min_length, max_length, format })
 }
 
 fn unknown_format(name: &str) -> Oddity {
@@ -126,53 +97,25 @@ fn unknown_format(name: &str) -> Oddity {
         "partial-time" | "time" => "ask for a date-time, or for plain text that the tool checks",
         _ => "ask for plain text, and let the tool check it",
     };
-    Oddity::new(
-        format!(
-            "its format {} is not one of email, uri, date and date-time",
-            quoted(name)
-        ),
-        instead,
-    )
+    Oddity::new(format!("its format {} is not one of email, uri, date and date-time", quoted(name)), instead)
 }
 
-fn number(
-    keywords: &mut Keywords,
-    integer: bool,
-    extras: &mut Map<String, Value>,
-) -> Result<FieldKind, Oddity> {
+fn number(keywords: &mut Keywords, integer: bool, extras: &mut Map<String, Value>) -> Result<FieldKind, Oddity> {
     if keywords.schema.contains_key("enum") || keywords.schema.contains_key("oneOf") {
         choices::take(&mut keywords.schema, &mut keywords.oddities).transpose()?;
-        return Err(Oddity::new(
-            "its choices are text but its type is a number",
-            "give choices the type string",
-        ));
+        return Err(Oddity::new("its choices are text but its type is a number", "give choices the type string"));
     }
-    let (minimum, maximum) = (
-        keywords.bound("minimum", integer),
-        keywords.bound("maximum", integer),
-    );
+    let (minimum, maximum) = (keywords.bound("minimum", integer), keywords.bound("maximum", integer));
     if let (Some(low), Some(high)) = (&minimum, &maximum)
         && low.as_f64() > high.as_f64()
     {
-        keywords
-            .oddities
-            .push(impossible("minimum", low, "maximum", high));
+        keywords.oddities.push(impossible("minimum", low, "maximum", high));
     }
     if let Some(format) = keywords.text("format") {
         machine_format(&format, extras, &mut keywords.oddities);
     }
-    extras.retain(|key, _| {
-        if key == "minimum" {
-            minimum.is_none()
-        } else {
-            maximum.is_none()
-        }
-    });
-    Ok(FieldKind::Number {
-        integer,
-        minimum,
-        maximum,
-    })
+    extras.retain(|key, _| if key == "minimum" { minimum.is_none() } else { maximum.is_none() });
+    Ok(FieldKind::Number { integer, minimum, maximum })
 }
 
 /// The widths of Rust's numbers: clients refuse them as formats, but they still bound the answer.
@@ -182,8 +125,7 @@ fn machine_format(name: &str, extras: &mut Map<String, Value>, oddities: &mut Ve
         "uint32" => (0.into(), u32::MAX.into()),
         "int64" => (i64::MIN.into(), i64::MAX.into()),
         "uint64" => (0.into(), u64::MAX.into()),
-        "int" | "int8" | "int16" | "int128" | "uint" | "uint8" | "uint16" | "uint128" | "float"
-        | "double" => return,
+        "int" | "int8" | "int16" | "int128" | "uint" | "uint8" | "uint16" | "uint128" | "float" | "double" => return,
         _ => return oddities.push(unknown_format(name)),
     };
     extras.insert("minimum".to_owned(), low);
@@ -192,20 +134,11 @@ fn machine_format(name: &str, extras: &mut Map<String, Value>, oddities: &mut Ve
 
 fn multi_choice(root: &Value, keywords: &mut Keywords) -> Result<FieldKind, Oddity> {
     if keywords.schema.contains_key("prefixItems") {
-        return Err(Oddity::new(
-            "tuples cannot be asked in a form",
-            "use one field for each part",
-        ));
+        return Err(Oddity::new("tuples cannot be asked in a form", "use one field for each part"));
     }
-    let items = keywords
-        .schema
-        .shift_remove("items")
-        .unwrap_or(Value::Bool(true));
+    let items = keywords.schema.shift_remove("items").unwrap_or(Value::Bool(true));
     let mut items = resolve(root, &items).map_err(|_| not_choices())?.schema;
-    if items
-        .shift_remove("type")
-        .is_some_and(|name| name != "string")
-    {
+    if items.shift_remove("type").is_some_and(|name| name != "string") {
         return Err(not_choices());
     }
     let options = choices::take(&mut items, &mut keywords.oddities).ok_or_else(not_choices)??;
@@ -213,17 +146,8 @@ fn multi_choice(root: &Value, keywords: &mut Keywords) -> Result<FieldKind, Oddi
     keywords.schema.shift_remove("uniqueItems");
     let (min_items, max_items) = (keywords.size("minItems"), keywords.size("maxItems"));
     keywords.in_order("minItems", min_items, "maxItems", max_items);
-    keywords.in_order(
-        "minItems",
-        min_items,
-        "the number of choices",
-        Some(options.len() as u64),
-    );
-    Ok(FieldKind::MultiChoice {
-        options,
-        min_items,
-        max_items,
-    })
+    keywords.in_order("minItems", min_items, "the number of choices", Some(options.len() as u64));
+    Ok(FieldKind::MultiChoice { options, min_items, max_items })
 }
 
 fn not_choices() -> Oddity {
@@ -234,18 +158,9 @@ fn not_choices() -> Oddity {
 }
 
 fn object(keywords: &Keywords) -> Oddity {
-    let open = keywords
-        .schema
-        .get("additionalProperties")
-        .is_some_and(|more| *more != Value::Bool(false));
+    let open = keywords.schema.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false));
     if open && !keywords.schema.contains_key("properties") {
-        return Oddity::new(
-            "maps cannot be asked in a form",
-            "use one field for each key",
-        );
+        return Oddity::new("maps cannot be asked in a form", "use one field for each key");
     }
-    Oddity::new(
-        "nested objects cannot be asked in a form",
-        "use one flat struct",
-    )
+    Oddity::new("nested objects cannot be asked in a form", "use one flat struct")
 }

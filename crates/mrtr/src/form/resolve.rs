@@ -19,10 +19,7 @@ pub(super) struct Resolved {
 impl Resolved {
     /// A property that cannot be followed, with the keywords it shows by itself.
     pub(super) fn unfollowed(raw: &Value) -> Self {
-        Self {
-            schema: raw.as_object().cloned().unwrap_or_default(),
-            nullable: false,
-        }
+        Self { schema: raw.as_object().cloned().unwrap_or_default(), nullable: false }
     }
 }
 
@@ -46,24 +43,15 @@ pub(super) fn resolve(root: &Value, raw: &Value) -> Result<Resolved, Oddity> {
             return Ok(Resolved { schema, nullable });
         }
     }
-    Err(Oddity::new(
-        "it refers to itself",
-        "break the recursion: a form is one flat list of fields",
-    ))
+    Err(Oddity::new("it refers to itself", "break the recursion: a form is one flat list of fields"))
 }
 
 fn object(schema: &Value) -> Result<&Map<String, Value>, Oddity> {
     match schema {
         Value::Object(schema) => Ok(schema),
         Value::Bool(true) => Err(Oddity::any_value()),
-        Value::Bool(false) => Err(Oddity::new(
-            "it accepts no value at all",
-            "remove the field",
-        )),
-        _ => Err(Oddity::new(
-            "its schema is not a JSON object",
-            "give it one of the form field schemas",
-        )),
+        Value::Bool(false) => Err(Oddity::new("it accepts no value at all", "remove the field")),
+        _ => Err(Oddity::new("its schema is not a JSON object", "give it one of the form field schemas")),
     }
 }
 
@@ -73,13 +61,9 @@ fn look_up<'a>(root: &'a Value, reference: &Value) -> Result<&'a Value, Oddity> 
         return Err(Oddity::new("its $ref is not text", inline));
     };
     let Some(pointer) = reference.strip_prefix('#') else {
-        return Err(Oddity::new(
-            "its $ref leads to another document, which is never fetched",
-            inline,
-        ));
+        return Err(Oddity::new("its $ref leads to another document, which is never fetched", inline));
     };
-    root.pointer(pointer)
-        .ok_or_else(|| Oddity::new("its $ref leads nowhere", inline))
+    root.pointer(pointer).ok_or_else(|| Oddity::new("its $ref leads nowhere", inline))
 }
 
 /// `site`'s keywords over `target`'s.
@@ -150,9 +134,7 @@ mod tests {
     use super::*;
 
     fn resolved(root: &Value, raw: &Value) -> Result<(Value, bool), String> {
-        resolve(root, raw)
-            .map(|r| (Value::Object(r.schema), r.nullable))
-            .map_err(|oddity| oddity.what)
+        resolve(root, raw).map(|r| (Value::Object(r.schema), r.nullable)).map_err(|oddity| oddity.what)
     }
 
     #[test]
@@ -171,37 +153,23 @@ mod tests {
             json!({ "anyOf": [{ "type": "string" }, { "type": "null" }] }),
             json!({ "oneOf": [{ "type": "null" }, { "type": "string" }] }),
         ] {
-            assert_eq!(
-                resolved(&root, &raw),
-                Ok((json!({ "type": "string" }), true)),
-                "{raw}"
-            );
+            assert_eq!(resolved(&root, &raw), Ok((json!({ "type": "string" }), true)), "{raw}");
         }
         let raw = json!({ "anyOf": [{ "allOf": [{ "$ref": "#/$defs/P" }] }, { "type": "null" }] });
         assert_eq!(resolved(&root, &raw), Ok((json!({ "enum": ["a"] }), true)));
-        assert_eq!(
-            resolved(&root, &json!({ "enum": ["a", null] })),
-            Ok((json!({ "enum": ["a"] }), true))
-        );
+        assert_eq!(resolved(&root, &json!({ "enum": ["a", null] })), Ok((json!({ "enum": ["a"] }), true)));
     }
 
     #[test]
     fn cycles_end() {
-        let (to_a, to_b) = (
-            json!({ "$ref": "#/$defs/A" }),
-            json!({ "$ref": "#/$defs/B" }),
-        );
+        let (to_a, to_b) = (json!({ "$ref": "#/$defs/A" }), json!({ "$ref": "#/$defs/B" }));
         let root = json!({ "$defs": { "A": to_b, "B": { "allOf": [to_a] } } });
-        assert_eq!(
-            resolved(&root, &json!({ "$ref": "#/$defs/A" })),
-            Err("it refers to itself".to_owned())
-        );
+        assert_eq!(resolved(&root, &json!({ "$ref": "#/$defs/A" })), Err("it refers to itself".to_owned()));
     }
 
     #[test]
     fn nothing_is_fetched() {
-        let refused =
-            resolved(&json!({}), &json!({ "$ref": "https://example.com/p.json" })).unwrap_err();
+        let refused = resolved(&json!({}), &json!({ "$ref": "https://example.com/p.json" })).unwrap_err();
         assert!(refused.contains("never fetched"), "{refused}");
     }
 }

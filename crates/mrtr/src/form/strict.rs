@@ -64,24 +64,13 @@ enum Origin {
 
 /// The form of a Rust type.
 pub(super) fn form_of<T: JsonSchema>() -> Result<Form, SchemaError> {
-    let schema = SchemaSettings::draft2020_12()
-        .into_generator()
-        .into_root_schema_for::<T>()
-        .to_value();
-    Builder {
-        origin: Origin::Type(short_name(type_name::<T>())),
-        root: &schema,
-    }
-    .build()
+    let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>().to_value();
+    Builder { origin: Origin::Type(short_name(type_name::<T>())), root: &schema }.build()
 }
 
 /// The form of a schema written by hand.
 pub(super) fn form_from(schema: &Value) -> Result<Form, SchemaError> {
-    Builder {
-        origin: Origin::Schema,
-        root: schema,
-    }
-    .build()
+    Builder { origin: Origin::Schema, root: schema }.build()
 }
 
 struct Builder<'a> {
@@ -91,13 +80,9 @@ struct Builder<'a> {
 
 impl Builder<'_> {
     fn build(&self) -> Result<Form, SchemaError> {
-        let mut root = resolve(self.root, self.root)
-            .map_err(|oddity| self.refuse(None, oddity))?
-            .schema;
+        let mut root = resolve(self.root, self.root).map_err(|oddity| self.refuse(None, oddity))?.schema;
         // `()` and `struct Unit;`: a question whose only answers are the three actions.
-        if matches!(self.origin, Origin::Type(_))
-            && root.get("type").is_some_and(|name| name == "null")
-        {
+        if matches!(self.origin, Origin::Type(_)) && root.get("type").is_some_and(|name| name == "null") {
             return Ok(Form::strict(to_schema(&[]), Vec::new()));
         }
         let properties = self.properties(&mut root)?;
@@ -111,10 +96,7 @@ impl Builder<'_> {
     }
 
     fn properties(&self, root: &mut Map<String, Value>) -> Result<Map<String, Value>, SchemaError> {
-        if root
-            .shift_remove("type")
-            .is_none_or(|name| name != "object")
-        {
+        if root.shift_remove("type").is_none_or(|name| name != "object") {
             let what = "a form is a JSON object with one property for each field";
             return Err(self.refuse(None, Oddity::new(what, "use a struct with named fields")));
         }
@@ -122,17 +104,11 @@ impl Builder<'_> {
             None => Map::new(),
             Some(Value::Object(properties)) => properties,
             Some(_) => {
-                return Err(self.refuse(
-                    None,
-                    Oddity::new("its properties are not an object", "correct them"),
-                ));
+                return Err(self.refuse(None, Oddity::new("its properties are not an object", "correct them")));
             }
         };
         if properties.len() > MAX_FIELDS {
-            let what = format!(
-                "{} fields are more than the {MAX_FIELDS} a form may have",
-                properties.len()
-            );
+            let what = format!("{} fields are more than the {MAX_FIELDS} a form may have", properties.len());
             return Err(self.refuse(None, Oddity::new(what, "ask in several steps")));
         }
         Ok(properties)
@@ -146,24 +122,13 @@ impl Builder<'_> {
         let Some(required) = root.shift_remove("required") else {
             return Ok(HashSet::new());
         };
-        let names: Option<Vec<&str>> = required
-            .as_array()
-            .and_then(|names| names.iter().map(Value::as_str).collect());
+        let names: Option<Vec<&str>> = required.as_array().and_then(|names| names.iter().map(Value::as_str).collect());
         let Some(names) = names else {
-            return Err(self.refuse(
-                None,
-                Oddity::new("its required is not a list of names", "list property names"),
-            ));
+            return Err(self.refuse(None, Oddity::new("its required is not a list of names", "list property names")));
         };
         if let Some(unknown) = names.iter().find(|name| !properties.contains_key(**name)) {
-            let what = format!(
-                "it requires {}, which is not among its properties",
-                quoted(unknown)
-            );
-            return Err(self.refuse(
-                None,
-                Oddity::new(what, "add the property, or do not require it"),
-            ));
+            let what = format!("it requires {}, which is not among its properties", quoted(unknown));
+            return Err(self.refuse(None, Oddity::new(what, "add the property, or do not require it")));
         }
         Ok(names.into_iter().map(str::to_owned).collect())
     }
@@ -171,21 +136,16 @@ impl Builder<'_> {
     /// Refuses whatever else the root says, except what says nothing.
     fn nothing_else(&self, root: &Map<String, Value>) -> Result<(), SchemaError> {
         let oddity = root.iter().find_map(|(key, value)| match key.as_str() {
-            "$comment" | "$defs" | "$id" | "$schema" | "default" | "definitions"
-            | "description" | "examples" | "title" => None,
-            "additionalProperties" | "unevaluatedProperties" if *value == Value::Bool(false) => {
-                None
-            }
-            "additionalProperties" | "unevaluatedProperties" | "patternProperties" => {
-                Some(Oddity::new(
-                    "a form cannot ask for properties it does not name",
-                    "remove the flattened map, and use one field for each key",
-                ))
-            }
-            "oneOf" | "anyOf" | "allOf" => Some(Oddity::new(
-                "a form has no alternatives",
-                "use one flat struct, without flattened enums",
+            "$comment" | "$defs" | "$id" | "$schema" | "default" | "definitions" | "description" | "examples"
+            | "title" => None,
+            "additionalProperties" | "unevaluatedProperties" if *value == Value::Bool(false) => None,
+            "additionalProperties" | "unevaluatedProperties" | "patternProperties" => Some(Oddity::new(
+                "a form cannot ask for properties it does not name",
+                "remove the flattened map, and use one field for each key",
             )),
+            "oneOf" | "anyOf" | "allOf" => {
+                Some(Oddity::new("a form has no alternatives", "use one flat struct, without flattened enums"))
+            }
             key => Some(Oddity::new(
                 format!("forms have no keyword {}", quoted(key)),
                 "remove it, and let the tool check the answer",
@@ -197,13 +157,7 @@ impl Builder<'_> {
     fn field(&self, name: &str, raw: &Value, required: bool) -> Result<Field, SchemaError> {
         let refuse = |oddity| self.refuse(Some(name), oddity);
         let mut reading = read(self.root, raw);
-        let mut oddities = reading
-            .kind
-            .as_ref()
-            .err()
-            .into_iter()
-            .chain(&reading.oddities)
-            .chain(&reading.foreign);
+        let mut oddities = reading.kind.as_ref().err().into_iter().chain(&reading.oddities).chain(&reading.foreign);
         if let Some(oddity) = oddities.next() {
             return Err(refuse(oddity.clone()));
         }
@@ -228,35 +182,21 @@ impl Builder<'_> {
             Some(Ok(default)) => Ok(Some(default)),
             Some(Err(_)) if matches!(self.origin, Origin::Type(_)) => Ok(None),
             Some(Err(problems)) => {
-                let oddity = Oddity::new(
-                    format!("its default {}", problems.join(", ")),
-                    "correct the default",
-                );
+                let oddity = Oddity::new(format!("its default {}", problems.join(", ")), "correct the default");
                 Err(self.refuse(Some(&field.name), oddity))
             }
         }
     }
 
     fn refuse(&self, field: Option<&str>, oddity: Oddity) -> SchemaError {
-        SchemaError {
-            origin: self.origin.clone(),
-            field: field.map(str::to_owned),
-            oddity,
-        }
+        SchemaError { origin: self.origin.clone(), field: field.map(str::to_owned), oddity }
     }
 }
 
 /// `{"type":"object","properties":{..},"required":[..]}`, and no more.
 fn to_schema(fields: &[Field]) -> Value {
-    let properties: Map<String, Value> = fields
-        .iter()
-        .map(|field| (field.name.clone(), field.to_schema()))
-        .collect();
-    let required: Vec<&str> = fields
-        .iter()
-        .filter(|field| field.required)
-        .map(|field| field.name.as_str())
-        .collect();
+    let properties: Map<String, Value> = fields.iter().map(|field| (field.name.clone(), field.to_schema())).collect();
+    let required: Vec<&str> = fields.iter().filter(|field| field.required).map(|field| field.name.as_str()).collect();
     let mut schema = serde_json::json!({ "type": "object", "properties": properties });
     if let (Value::Object(schema), false) = (&mut schema, required.is_empty()) {
         schema.insert("required".to_owned(), required.into());

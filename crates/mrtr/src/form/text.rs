@@ -20,8 +20,7 @@ impl Field {
     pub fn parse_text(&self, text: &str) -> Result<Value, Problem> {
         let problem = |text| Problem::of(&self.name, text);
         let value = self.value_of(text).map_err(problem)?;
-        self.settle(&value)
-            .map_err(|texts| problem(texts.into_iter().next().unwrap_or_default()))
+        self.settle(&value).map_err(|texts| problem(texts.into_iter().next().unwrap_or_default()))
     }
 
     /// The text that [`parse_text`](Self::parse_text) reads as this value: what to prefill a prompt
@@ -30,9 +29,7 @@ impl Field {
     pub fn to_text(&self, value: &Value) -> String {
         match (&self.kind, value) {
             (FieldKind::Boolean, Value::Bool(flag)) => if *flag { "yes" } else { "no" }.to_owned(),
-            (FieldKind::MultiChoice { options, .. }, Value::Array(_)) => {
-                chosen_to_text(options, value)
-            }
+            (FieldKind::MultiChoice { options, .. }, Value::Array(_)) => chosen_to_text(options, value),
             (FieldKind::Unsupported { .. }, _) => value.to_string(),
             (_, Value::String(text)) => text.clone(),
             _ => value.to_string(),
@@ -55,48 +52,32 @@ impl Field {
 }
 
 fn number(text: &str, integer: bool) -> Result<Value, String> {
-    let wanted = if integer {
-        "a whole number"
-    } else {
-        "a number"
-    };
+    let wanted = if integer { "a whole number" } else { "a number" };
     let refused = || format!("must be {wanted}, not {}", quoted(text));
     // `f64` would also read "inf" and "nan".
-    if !text
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte))
-    {
+    if !text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte)) {
         return Err(refused());
     }
-    let digits = if integer {
-        without_zero_fraction(text)
-    } else {
-        text
-    };
+    let digits = if integer { without_zero_fraction(text) } else { text };
     if let Some(number) = integer_of(digits) {
         return Ok(Value::Number(number));
     }
     let float: f64 = text.parse().map_err(|_| refused())?;
-    let number = Number::from_f64(float)
-        .ok_or_else(|| format!("is too large for a number: {}", quoted(text)))?;
+    let number = Number::from_f64(float).ok_or_else(|| format!("is too large for a number: {}", quoted(text)))?;
     Ok(Value::Number(if integer { whole(number) } else { number }))
 }
 
 /// `12` for `12.00`: cut as text, because a large one would lose digits on its way through a float.
 fn without_zero_fraction(text: &str) -> &str {
     match text.split_once('.') {
-        Some((digits, zeros)) if !zeros.is_empty() && zeros.bytes().all(|zero| zero == b'0') => {
-            digits
-        }
+        Some((digits, zeros)) if !zeros.is_empty() && zeros.bytes().all(|zero| zero == b'0') => digits,
         _ => text,
     }
 }
 
 fn integer_of(digits: &str) -> Option<Number> {
     let signed = digits.parse::<i64>().map(Number::from);
-    signed
-        .or_else(|_| digits.parse::<u64>().map(Number::from))
-        .ok()
+    signed.or_else(|_| digits.parse::<u64>().map(Number::from)).ok()
 }
 
 fn boolean(text: &str) -> Result<Value, String> {
@@ -111,11 +92,7 @@ fn choice<'a>(options: &'a [Choice], text: &str) -> Result<&'a str, String> {
     let found = find(options, text);
     match found.as_slice() {
         [only] => Ok(&only.value),
-        [] => Err(format!(
-            "must be one of {}, not {}",
-            values(options),
-            quoted(text)
-        )),
+        [] => Err(format!("must be one of {}, not {}", values(options), quoted(text))),
         several => Err(format!(
             "could mean {} by {}: give one of the values {}",
             count(several.len() as u64, "choice"),
@@ -136,16 +113,8 @@ fn find<'a>(options: &'a [Choice], text: &str) -> Vec<&'a Choice> {
         &|choice| choice.label() == trimmed,
         &|choice| choice.value.to_lowercase() == lower || choice.label().to_lowercase() == lower,
     ];
-    let found = ways.iter().map(|way| {
-        options
-            .iter()
-            .filter(|choice| way(choice))
-            .collect::<Vec<_>>()
-    });
-    found
-        .into_iter()
-        .find(|found| !found.is_empty())
-        .unwrap_or_default()
+    let found = ways.iter().map(|way| options.iter().filter(|choice| way(choice)).collect::<Vec<_>>());
+    found.into_iter().find(|found| !found.is_empty()).unwrap_or_default()
 }
 
 fn several(options: &[Choice], text: &str) -> Result<Value, String> {
@@ -173,21 +142,10 @@ fn several(options: &[Choice], text: &str) -> Result<Value, String> {
 /// The choice at the head of `parts`, and how many of them it takes: titles are sentences, and may
 /// hold commas.
 fn next_choice<'a>(options: &'a [Choice], parts: &[&str]) -> Result<(&'a str, usize), String> {
-    let commas = |choice: &Choice| {
-        choice
-            .value
-            .matches(',')
-            .count()
-            .max(choice.label().matches(',').count())
-    };
+    let commas = |choice: &Choice| choice.value.matches(',').count().max(choice.label().matches(',').count());
     let longest = 1 + options.iter().map(commas).max().unwrap_or(0);
     for used in (2..=longest.min(parts.len())).rev() {
-        let joined = parts
-            .iter()
-            .take(used)
-            .copied()
-            .collect::<Vec<_>>()
-            .join(",");
+        let joined = parts.iter().take(used).copied().collect::<Vec<_>>().join(",");
         if let [only] = find(options, &joined).as_slice() {
             return Ok((&only.value, used));
         }
@@ -201,9 +159,7 @@ fn chosen_to_text(options: &[Choice], value: &Value) -> String {
     let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
     let texts: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
     let joined = texts.map(|texts| texts.join(", "));
-    joined
-        .filter(|text| several(options, text).as_ref() == Ok(value))
-        .unwrap_or_else(|| value.to_string())
+    joined.filter(|text| several(options, text).as_ref() == Ok(value)).unwrap_or_else(|| value.to_string())
 }
 
 fn values(options: &[Choice]) -> String {

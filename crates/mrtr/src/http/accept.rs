@@ -75,10 +75,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
 /// Whether a peer gave up before it was accepted, which says nothing about the next one.
 fn is_about_one_peer(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
-    matches!(
-        error.kind(),
-        ConnectionAborted | ConnectionRefused | ConnectionReset
-    )
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
 fn connection<H: Handle>(
@@ -103,16 +100,9 @@ fn connection<H: Handle>(
         .serve_connection(TokioIo::new(Linger::new(stream)), service)
 }
 
-async fn route<H: Handle>(
-    endpoint: &Endpoint<H>,
-    path: &str,
-    request: Request<Incoming>,
-) -> Response<ResponseBody> {
+async fn route<H: Handle>(endpoint: &Endpoint<H>, path: &str, request: Request<Incoming>) -> Response<ResponseBody> {
     if request.uri().path() != path {
-        return Refusal::PathUnknown {
-            endpoint: path.to_owned(),
-        }
-        .into_response();
+        return Refusal::PathUnknown { endpoint: path.to_owned() }.into_response();
     }
     endpoint.respond(request).await
 }
@@ -126,10 +116,7 @@ async fn drain(graceful: GracefulShutdown, mut connections: JoinSet<()>, timeout
         }
     };
     if tokio::time::timeout(timeout, finished).await.is_err() {
-        tracing::warn!(
-            connections = connections.len(),
-            "drain timeout is over; dropping what still runs"
-        );
+        tracing::warn!(connections = connections.len(), "drain timeout is over; dropping what still runs");
         connections.shutdown().await;
     }
 }

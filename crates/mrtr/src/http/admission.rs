@@ -41,10 +41,7 @@ impl Admission {
     pub(super) fn allow_host(&mut self, host: &str) {
         let bare_v6 = host.parse::<Ipv6Addr>().ok().map(|ip| format!("[{ip}]"));
         match split_port(bare_v6.as_deref().unwrap_or(host)) {
-            Some((name, port)) => self.hosts.push(Host {
-                name: name.to_owned(),
-                port,
-            }),
+            Some((name, port)) => self.hosts.push(Host { name: name.to_owned(), port }),
             None => tracing::warn!(host, "ignoring an allowed host that is not a host name"),
         }
     }
@@ -62,16 +59,9 @@ impl Admission {
     pub(super) fn allow_origin(&mut self, origin: &str) {
         match split_origin(origin.trim_end_matches('/')) {
             Some((scheme, name, port)) => {
-                self.origins.push(Origin {
-                    scheme: scheme.to_owned(),
-                    name: name.to_owned(),
-                    port,
-                });
+                self.origins.push(Origin { scheme: scheme.to_owned(), name: name.to_owned(), port });
             }
-            None => tracing::warn!(
-                origin,
-                "ignoring an allowed origin that is not scheme://host"
-            ),
+            None => tracing::warn!(origin, "ignoring an allowed origin that is not scheme://host"),
         }
     }
 
@@ -90,18 +80,14 @@ impl Admission {
 
     /// Where both are given, the target's authority (HTTP/2, absolute form) and the `Host` header must pass.
     fn check_host(&self, request: &Parts) -> Result<(), Refusal> {
-        let header =
-            only_text(&request.headers, &header::HOST).map_err(|Unclear| Refusal::HostUnclear)?;
+        let header = only_text(&request.headers, &header::HOST).map_err(|Unclear| Refusal::HostUnclear)?;
         let target = request.uri.authority().map(http::uri::Authority::as_str);
         if header.is_none() && target.is_none() {
             return Err(Refusal::HostUnclear);
         }
         for host in [header, target].into_iter().flatten() {
             if !self.admits_host(host) {
-                tracing::warn!(
-                    ?host,
-                    "refused a request for a host that is not allowed; see allow_host"
-                );
+                tracing::warn!(?host, "refused a request for a host that is not allowed; see allow_host");
                 return Err(Refusal::HostNotAllowed);
             }
         }
@@ -113,10 +99,7 @@ impl Admission {
             Ok(None) => Ok(()),
             Ok(Some(origin)) if self.admits_origin(origin) => Ok(()),
             origin => {
-                tracing::warn!(
-                    ?origin,
-                    "refused a request from an origin that is not allowed; see allow_origin"
-                );
+                tracing::warn!(?origin, "refused a request from an origin that is not allowed; see allow_origin");
                 Err(Refusal::OriginNotAllowed)
             }
         }
@@ -125,10 +108,10 @@ impl Admission {
     fn admits_host(&self, text: &str) -> bool {
         split_port(text).is_some_and(|(name, port)| {
             is_loopback(name)
-                || self.hosts.iter().any(|host| {
-                    host.name.eq_ignore_ascii_case(name)
-                        && (host.port.is_none() || host.port == port)
-                })
+                || self
+                    .hosts
+                    .iter()
+                    .any(|host| host.name.eq_ignore_ascii_case(name) && (host.port.is_none() || host.port == port))
         })
     }
 
@@ -159,9 +142,7 @@ fn only_text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a
 }
 
 fn is_loopback(name: &str) -> bool {
-    LOOPBACK
-        .iter()
-        .any(|loopback| loopback.eq_ignore_ascii_case(name))
+    LOOPBACK.iter().any(|loopback| loopback.eq_ignore_ascii_case(name))
 }
 
 fn is_web(scheme: &str) -> bool {
@@ -191,9 +172,7 @@ fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
     let port = match rest.strip_prefix(':') {
         None if rest.is_empty() => None,
         Some("") => None,
-        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
-            Some(digits.parse().ok()?)
-        }
+        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => Some(digits.parse().ok()?),
         _ => return None,
     };
     is_name.then_some((name, port))

@@ -28,18 +28,12 @@ pub(super) struct BodyLimits {
 /// Reads the whole body, or says why not.
 ///
 /// A body announced as too large is refused unread; a body that arrives in one piece is not copied.
-pub(super) async fn read<B>(
-    body: B,
-    headers: &HeaderMap,
-    limits: BodyLimits,
-) -> Result<Bytes, Refusal>
+pub(super) async fn read<B>(body: B, headers: &HeaderMap, limits: BodyLimits) -> Result<Bytes, Refusal>
 where
     B: Body<Data: Buf>,
 {
     if announced_length(headers).is_some_and(|length| length > limits.bytes as u64) {
-        return Err(Refusal::BodyTooLarge {
-            limit: limits.bytes,
-        });
+        return Err(Refusal::BodyTooLarge { limit: limits.bytes });
     }
     tokio::time::timeout(limits.time, collect(body, limits.bytes))
         .await
@@ -47,13 +41,7 @@ where
 }
 
 fn announced_length(headers: &HeaderMap) -> Option<u64> {
-    headers
-        .get(header::CONTENT_LENGTH)?
-        .to_str()
-        .ok()?
-        .trim()
-        .parse()
-        .ok()
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
 }
 
 async fn collect<B>(body: B, limit: usize) -> Result<Bytes, Refusal>
@@ -71,9 +59,7 @@ where
         return Ok(first);
     };
 
-    let still_to_come = usize::try_from(body.size_hint().lower())
-        .unwrap_or(RESERVE)
-        .min(RESERVE);
+    let still_to_come = usize::try_from(body.size_hint().lower()).unwrap_or(RESERVE).min(RESERVE);
     let mut whole = BytesMut::with_capacity(first.len() + second.len() + still_to_come);
     whole.extend_from_slice(&first);
     whole.extend_from_slice(&second);
@@ -106,10 +92,7 @@ where
 pub(super) fn json_response(status: StatusCode, json: Bytes) -> Response<ResponseBody> {
     let mut response = Response::new(Full::new(json));
     *response.status_mut() = status;
-    response.headers_mut().insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("application/json"),
-    );
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 

@@ -43,29 +43,20 @@ impl Default for Rules {
     fn default() -> Self {
         Self {
             admission: Admission::default(),
-            body: BodyLimits {
-                bytes: 4 * 1024 * 1024,
-                time: Duration::from_secs(30),
-            },
+            body: BodyLimits { bytes: 4 * 1024 * 1024, time: Duration::from_secs(30) },
         }
     }
 }
 
 impl<H> Clone for Endpoint<H> {
     fn clone(&self) -> Self {
-        Self {
-            handle: Arc::clone(&self.handle),
-            rules: Arc::clone(&self.rules),
-        }
+        Self { handle: Arc::clone(&self.handle), rules: Arc::clone(&self.rules) }
     }
 }
 
 impl<H> Endpoint<H> {
     pub(super) fn new(handle: Arc<H>) -> Self {
-        Self {
-            handle,
-            rules: Arc::default(),
-        }
+        Self { handle, rules: Arc::default() }
     }
 
     pub(super) fn rules_mut(&mut self) -> &mut Rules {
@@ -93,11 +84,8 @@ impl<H: Handle> Endpoint<H> {
         self.rules.admission.check(&parts)?;
         negotiate::check(&parts)?;
         let body = body::read(body, &parts.headers, self.rules.body).await?;
-        let incoming = Incoming {
-            body: &body,
-            headers: Some(&parts.headers),
-            principal: parts.extensions.remove::<Principal>(),
-        };
+        let incoming =
+            Incoming { body: &body, headers: Some(&parts.headers), principal: parts.extensions.remove::<Principal>() };
         Ok(response_to(self.handle.handle(incoming).await))
     }
 }

@@ -30,10 +30,7 @@ pub(super) struct Linger<S> {
 
 impl<S> Linger<S> {
     pub(super) fn new(stream: S) -> Self {
-        Self {
-            stream,
-            patience: None,
-        }
+        Self { stream, patience: None }
     }
 }
 
@@ -56,20 +53,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Linger<S> {
         if self.patience.is_none() {
             ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
         }
-        let patience = self
-            .patience
-            .get_or_insert_with(|| Box::pin(sleep(PATIENCE)));
+        let patience = self.patience.get_or_insert_with(|| Box::pin(sleep(PATIENCE)));
         if patience.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Ok(()));
         }
         self.poll_drop_input(cx).map(Ok)
     }
 
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
 
@@ -91,11 +82,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Linger<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Linger<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }

@@ -34,9 +34,7 @@ fn is_json(headers: &HeaderMap) -> bool {
         return false;
     };
     let mut parts = text.split(';').map(str::trim);
-    parts
-        .next()
-        .is_some_and(|essence| essence.eq_ignore_ascii_case("application/json"))
+    parts.next().is_some_and(|essence| essence.eq_ignore_ascii_case("application/json"))
         && parts.all(is_harmless_parameter)
 }
 
@@ -89,9 +87,7 @@ fn specificity(range: &str, main: &str, sub: &str) -> Option<u8> {
     match (range_main, range_sub) {
         ("*", "*") => Some(0),
         (range_main, "*") if range_main.eq_ignore_ascii_case(main) => Some(1),
-        _ if range_main.eq_ignore_ascii_case(main) && range_sub.eq_ignore_ascii_case(sub) => {
-            Some(2)
-        }
+        _ if range_main.eq_ignore_ascii_case(main) && range_sub.eq_ignore_ascii_case(sub) => Some(2),
         _ => None,
     }
 }
@@ -106,12 +102,7 @@ fn is_zero_weight(parameter: &str) -> bool {
 
 /// The comma-separated elements of a header; none when it is not ASCII.
 fn elements(value: &HeaderValue) -> impl Iterator<Item = &str> {
-    value
-        .to_str()
-        .unwrap_or_default()
-        .split(',')
-        .map(str::trim)
-        .filter(|element| !element.is_empty())
+    value.to_str().unwrap_or_default().split(',').map(str::trim).filter(|element| !element.is_empty())
 }
 
 #[cfg(test)]
@@ -121,10 +112,7 @@ mod tests {
     use super::*;
 
     fn headers(name: &HeaderName, values: &[&'static str]) -> HeaderMap {
-        values
-            .iter()
-            .map(|value| (name.clone(), HeaderValue::from_static(value)))
-            .collect()
+        values.iter().map(|value| (name.clone(), HeaderValue::from_static(value))).collect()
     }
 
     #[test]
@@ -142,17 +130,10 @@ mod tests {
             ("text/plain", false),
             ("", false),
         ] {
-            assert_eq!(
-                is_json(&headers(&header::CONTENT_TYPE, &[value])),
-                expected,
-                "{value}"
-            );
+            assert_eq!(is_json(&headers(&header::CONTENT_TYPE, &[value])), expected, "{value}");
         }
         assert!(!is_json(&HeaderMap::new()));
-        assert!(!is_json(&headers(
-            &header::CONTENT_TYPE,
-            &["application/json", "application/json"]
-        )));
+        assert!(!is_json(&headers(&header::CONTENT_TYPE, &["application/json", "application/json"])));
     }
 
     #[test]
@@ -164,10 +145,7 @@ mod tests {
             (&["*/*"], true),
             (&["application/*, TEXT/*;q=0.1"], true),
             (&["text/html, */*;q=0.001"], true),
-            (
-                &["application/json;charset=utf-8;q=1.0,text/event-stream"],
-                true,
-            ),
+            (&["application/json;charset=utf-8;q=1.0,text/event-stream"], true),
             (&["application/json"], false),
             (&["text/event-stream"], false),
             (&["application/json;q=0, */*"], false),
@@ -176,11 +154,7 @@ mod tests {
             (&["json, event-stream"], false),
             (&[""], false),
         ] {
-            assert_eq!(
-                accepts_replies(&headers(&header::ACCEPT, values)),
-                expected,
-                "{values:?}"
-            );
+            assert_eq!(accepts_replies(&headers(&header::ACCEPT, values)), expected, "{values:?}");
         }
     }
 
@@ -193,11 +167,7 @@ mod tests {
             (&["gzip"], false),
             (&["identity", "br"], false),
         ] {
-            assert_eq!(
-                is_plain(&headers(&header::CONTENT_ENCODING, values)),
-                expected,
-                "{values:?}"
-            );
+            assert_eq!(is_plain(&headers(&header::CONTENT_ENCODING, values)), expected, "{values:?}");
         }
     }
 }

@@ -18,13 +18,9 @@ const INVALID_REQUEST: i64 = -32600;
 pub(super) enum Refusal {
     #[error("exactly one Host header (or :authority) is required")]
     HostUnclear,
-    #[error(
-        "the Host header names a host this server does not answer to; its operator can add it with allow_host"
-    )]
+    #[error("the Host header names a host this server does not answer to; its operator can add it with allow_host")]
     HostNotAllowed,
-    #[error(
-        "the Origin header names an origin this server does not serve; its operator can add it with allow_origin"
-    )]
+    #[error("the Origin header names an origin this server does not serve; its operator can add it with allow_origin")]
     OriginNotAllowed,
     #[error("there is no MCP endpoint at this path; POST to {endpoint}")]
     PathUnknown { endpoint: String },
@@ -75,10 +71,7 @@ impl Refusal {
     fn advice(&self) -> Option<(HeaderName, HeaderValue)> {
         match self {
             Self::MethodNotAllowed => Some((header::ALLOW, HeaderValue::from_static("POST"))),
-            Self::BodyEncoded => Some((
-                header::ACCEPT_ENCODING,
-                HeaderValue::from_static("identity"),
-            )),
+            Self::BodyEncoded => Some((header::ACCEPT_ENCODING, HeaderValue::from_static("identity"))),
             _ => None,
         }
     }

@@ -50,10 +50,7 @@ impl HttpServer {
     /// Serves this endpoint at `/mcp`.
     #[must_use]
     pub fn new(service: McpService) -> Self {
-        Self {
-            service,
-            options: Options::default(),
-        }
+        Self { service, options: Options::default() }
     }
 
     /// Sets the endpoint's path, compared exactly; every other path is answered with 404. Default: `/mcp`.
@@ -90,10 +87,7 @@ impl HttpServer {
     /// # Errors
     ///
     /// When the address cannot be bound or the signals cannot be watched. Once listening, it cannot fail.
-    pub async fn listen(
-        self,
-        address: impl ToSocketAddrs + fmt::Display,
-    ) -> Result<(), ServeError> {
+    pub async fn listen(self, address: impl ToSocketAddrs + fmt::Display) -> Result<(), ServeError> {
         let (mut first, mut second) = watch_signals()?;
         let listener = bind(address).await?;
         tokio::select! {
@@ -140,12 +134,7 @@ impl HttpServer {
 
 async fn bind(address: impl ToSocketAddrs + fmt::Display) -> Result<TcpListener, ServeError> {
     let name = address.to_string();
-    TcpListener::bind(address)
-        .await
-        .map_err(|source| ServeError::Bind {
-            address: name,
-            source,
-        })
+    TcpListener::bind(address).await.map_err(|source| ServeError::Bind { address: name, source })
 }
 
 fn watch_signals() -> Result<(StopSignals, StopSignals), ServeError> {
@@ -177,14 +166,9 @@ impl Server {
     /// # Security
     ///
     /// Answers only to loopback hosts and to the IP address it is bound to; see [`McpService`].
-    pub async fn serve_http(
-        self,
-        address: impl ToSocketAddrs + fmt::Display,
-    ) -> Result<(), ServeError> {
+    pub async fn serve_http(self, address: impl ToSocketAddrs + fmt::Display) -> Result<(), ServeError> {
         let server = self.build().map_err(ServeError::Build)?;
-        HttpServer::new(McpService::new(server))
-            .listen(address)
-            .await
+        HttpServer::new(McpService::new(server)).listen(address).await
     }
 }
 

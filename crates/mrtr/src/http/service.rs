@@ -48,9 +48,7 @@ impl McpService {
     /// Serves a built server to loopback clients, with the default limits.
     #[must_use]
     pub fn new(server: Arc<Dispatch>) -> Self {
-        Self {
-            endpoint: Endpoint::new(server),
-        }
+        Self { endpoint: Endpoint::new(server) }
     }
 
     /// Sets the largest body that is read; a larger one is answered with 413.
@@ -79,10 +77,7 @@ impl McpService {
     /// no wildcards. What is not a host name is ignored, with a warning in the log. Default: loopback only.
     #[must_use]
     pub fn allow_host(mut self, host: impl AsRef<str>) -> Self {
-        self.endpoint
-            .rules_mut()
-            .admission
-            .allow_host(host.as_ref());
+        self.endpoint.rules_mut().admission.allow_host(host.as_ref());
         self
     }
 
@@ -93,10 +88,7 @@ impl McpService {
     /// own in front. Default: `http` and `https` pages of loopback hosts, on any port.
     #[must_use]
     pub fn allow_origin(mut self, origin: impl AsRef<str>) -> Self {
-        self.endpoint
-            .rules_mut()
-            .admission
-            .allow_origin(origin.as_ref());
+        self.endpoint.rules_mut().admission.allow_origin(origin.as_ref());
         self
     }
 

@@ -16,10 +16,7 @@ impl StopSignals {
     pub(super) fn watch() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
 
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
     #[cfg(not(unix))]

@@ -12,8 +12,8 @@ mod keyring;
 mod token;
 
 pub(crate) use binding::{Binding, Digest};
-pub(crate) use claims::{Claims, Opened};
 pub use claims::StateError;
+pub(crate) use claims::{Claims, Opened};
 pub use keyring::{Keyring, KeyringError};
 pub(crate) use token::NONCE_LEN;
 

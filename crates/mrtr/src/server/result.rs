@@ -192,7 +192,10 @@ mod tests {
     fn results_read_on_the_wire_as_the_spec_has_them() {
         let raw = Content::Raw(json!({ "type": "image", "data": "", "mimeType": "image/png" }));
         let result = ToolResult { content: vec![raw], ..ToolResult::error("no") };
-        assert_eq!(json!(result), json!({ "content": [{ "type": "image", "data": "", "mimeType": "image/png" }], "isError": true }));
+        assert_eq!(
+            json!(result),
+            json!({ "content": [{ "type": "image", "data": "", "mimeType": "image/png" }], "isError": true })
+        );
         assert_eq!(json!(Json(json!([1])).into_tool_result())["structuredContent"], json!([1]));
         assert_eq!(json!(ToolResult::text("hi")), json!({ "content": [{ "type": "text", "text": "hi" }] }));
     }

@@ -60,8 +60,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(5, 60, 6, move |inner| {
         prop_oneof![
             vec(inner.clone(), 0..5).prop_map(Value::from),
-            btree_map(word.clone(), inner, 0..6)
-                .prop_map(|map| Value::Object(map.into_iter().collect())),
+            btree_map(word.clone(), inner, 0..6).prop_map(|map| Value::Object(map.into_iter().collect())),
         ]
     })
 }
@@ -69,10 +68,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 /// A property of a strict form, and values for it of which many are valid.
 fn property() -> impl Strategy<Value = (Value, Value)> {
     let text = (0..4_u64, 4..8_u64, "\\PC{0,9}").prop_map(|(least, most, text)| {
-        (
-            json!({ "type": "string", "minLength": least, "maxLength": most }),
-            json!(text),
-        )
+        (json!({ "type": "string", "minLength": least, "maxLength": most }), json!(text))
     });
     let formats = vec![
         ("email", "a@example.com"),
@@ -87,73 +83,43 @@ fn property() -> impl Strategy<Value = (Value, Value)> {
     let integer = (
         -5..0_i64,
         0..99_i64,
-        prop_oneof![
-            (-9..99_i64).prop_map(Value::from),
-            (-9..9_i64).prop_map(|n| json!(n as f64))
-        ],
+        prop_oneof![(-9..99_i64).prop_map(Value::from), (-9..9_i64).prop_map(|n| json!(n as f64))],
     )
-        .prop_map(|(low, high, value)| {
-            (
-                json!({ "type": "integer", "minimum": low, "maximum": high }),
-                value,
-            )
-        });
-    let number =
-        any::<f64>().prop_map(|value| (json!({ "type": "number", "maximum": 1.5 }), json!(value)));
+        .prop_map(|(low, high, value)| (json!({ "type": "integer", "minimum": low, "maximum": high }), value));
+    let number = any::<f64>().prop_map(|value| (json!({ "type": "number", "maximum": 1.5 }), json!(value)));
     let boolean = any::<bool>().prop_map(|flag| (json!({ "type": "boolean" }), json!(flag)));
     let words = vec!["a", "b", "A", "a, b", " c", "", "[1]", "yes"];
     let choice = prop::sample::select(words.clone()).prop_map(|value| {
-        (
-            json!({ "type": "string", "enum": ["a", "b", "A", "a, b", " c", "", "[1]"] }),
-            json!(value),
-        )
+        (json!({ "type": "string", "enum": ["a", "b", "A", "a, b", " c", "", "[1]"] }), json!(value))
     });
     let titled = prop::sample::select(words.clone()).prop_map(|value| {
         (json!({ "oneOf": [{ "const": "a", "title": "b" }, { "const": "b", "title": "a" }, { "const": " c", "title": "" }] }), json!(value))
     });
     let several = subsequence(words, 0..4).prop_map(|values| {
         let items = json!({ "enum": ["a", "b", "A", "a, b", " c", "", "[1]"] });
-        (
-            json!({ "type": "array", "maxItems": 3, "items": items }),
-            json!(values),
-        )
+        (json!({ "type": "array", "maxItems": 3, "items": items }), json!(values))
     });
-    prop_oneof![
-        text, formatted, integer, number, boolean, choice, titled, several
-    ]
+    prop_oneof![text, formatted, integer, number, boolean, choice, titled, several]
 }
 
 /// A strict form, and an answer to it that is often valid.
 fn asked() -> impl Strategy<Value = (Form, Map<String, Value>)> {
     let value = |valid: Value| prop_oneof![8 => Just(Some(valid)), 1 => Just(None), 1 => any_json().prop_map(Some)];
-    let field = (property(), any::<bool>()).prop_flat_map(move |((schema, valid), required)| {
-        (Just(schema), Just(required), value(valid))
-    });
+    let field = (property(), any::<bool>())
+        .prop_flat_map(move |((schema, valid), required)| (Just(schema), Just(required), value(valid)));
     btree_map("\\PC{0,5}", field, 0..5).prop_map(|fields| {
-        let required: Vec<&String> = fields
-            .iter()
-            .filter(|(_, field)| field.1)
-            .map(|(name, _)| name)
-            .collect();
-        let properties: Map<String, Value> = fields
-            .iter()
-            .map(|(name, field)| (name.clone(), field.0.clone()))
-            .collect();
+        let required: Vec<&String> = fields.iter().filter(|(_, field)| field.1).map(|(name, _)| name).collect();
+        let properties: Map<String, Value> =
+            fields.iter().map(|(name, field)| (name.clone(), field.0.clone())).collect();
         let schema = json!({ "type": "object", "properties": properties, "required": required });
-        let answer = fields
-            .into_iter()
-            .filter_map(|(name, field)| Some((name, field.2?)))
-            .collect();
+        let answer = fields.into_iter().filter_map(|(name, field)| Some((name, field.2?))).collect();
         (Form::from_schema(schema).expect("a strict schema"), answer)
     })
 }
 
 fn independent(schema: &Value) -> jsonschema::Validator {
     let options = jsonschema::options().with_draft(jsonschema::Draft::Draft202012);
-    options
-        .should_validate_formats(true)
-        .build(schema)
-        .expect("what is sent is a valid schema")
+    options.should_validate_formats(true).build(schema).expect("what is sent is a valid schema")
 }
 
 proptest! {

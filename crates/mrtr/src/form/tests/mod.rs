@@ -38,16 +38,14 @@ fn accepted(form: &Form, content: Value) -> Value {
 /// A strict form with one property, `x`.
 #[expect(clippy::needless_pass_by_value, reason = "scenarios pass literals")]
 fn one(property: Value) -> Form {
-    let schema =
-        serde_json::json!({ "type": "object", "properties": { "x": property }, "required": ["x"] });
+    let schema = serde_json::json!({ "type": "object", "properties": { "x": property }, "required": ["x"] });
     Form::from_schema(schema).expect("a schema that can be asked")
 }
 
 /// A lenient form with one required property, `x`.
 #[expect(clippy::needless_pass_by_value, reason = "scenarios pass literals")]
 fn lenient(property: Value) -> Form {
-    let schema =
-        serde_json::json!({ "type": "object", "properties": { "x": property }, "required": ["x"] });
+    let schema = serde_json::json!({ "type": "object", "properties": { "x": property }, "required": ["x"] });
     Form::lenient(&schema)
 }
 

@@ -5,9 +5,7 @@ use serde_json::json;
 use super::*;
 
 fn refusal(schema: Value) -> String {
-    Form::from_schema(schema)
-        .expect_err("a schema that cannot be asked")
-        .to_string()
+    Form::from_schema(schema).expect_err("a schema that cannot be asked").to_string()
 }
 
 fn sent(property: Value) -> Value {
@@ -36,26 +34,14 @@ fn every_example_of_the_specification_is_sent_as_it_is() {
 #[test]
 fn other_spellings_are_rewritten() {
     let titled = json!({ "type": "string", "oneOf": [{ "const": "a", "title": "A" }, { "const": "b", "title": "B" }] });
-    assert_eq!(
-        sent(json!({ "type": "string", "enum": ["a", "b"], "enumNames": ["A", "B"] })),
-        titled
-    );
-    assert_eq!(
-        sent(json!({ "oneOf": [{ "const": "a", "title": "A" }, { "const": "b", "title": "B" }] })),
-        titled
-    );
+    assert_eq!(sent(json!({ "type": "string", "enum": ["a", "b"], "enumNames": ["A", "B"] })), titled);
+    assert_eq!(sent(json!({ "oneOf": [{ "const": "a", "title": "A" }, { "const": "b", "title": "B" }] })), titled);
     assert_eq!(
         sent(json!({ "anyOf": [{ "type": "string" }, { "type": "null" }], "default": null })),
         json!({ "type": "string" })
     );
-    assert_eq!(
-        sent(json!({ "type": "integer", "minimum": 1.0 })).to_string(),
-        r#"{"type":"integer","minimum":1}"#
-    );
-    assert_eq!(
-        sent(json!({ "type": "string", "const": "only" })),
-        json!({ "type": "string", "enum": ["only"] })
-    );
+    assert_eq!(sent(json!({ "type": "integer", "minimum": 1.0 })).to_string(), r#"{"type":"integer","minimum":1}"#);
+    assert_eq!(sent(json!({ "type": "string", "const": "only" })), json!({ "type": "string", "enum": ["only"] }));
     assert_eq!(
         sent(json!({ "type": "array", "uniqueItems": true, "items": { "enum": ["a"] } })),
         json!({ "type": "array", "items": { "type": "string", "enum": ["a"] } })
@@ -77,11 +63,8 @@ fn root_decoration_is_dropped_and_a_name_may_be_required_twice() {
 
 #[test]
 fn refusals() {
-    let property =
-        |property: Value| refusal(json!({ "type": "object", "properties": { "x": property } }));
-    let many: Map<String, Value> = (0..101)
-        .map(|n| (format!("f{n}"), json!({ "type": "boolean" })))
-        .collect();
+    let property = |property: Value| refusal(json!({ "type": "object", "properties": { "x": property } }));
+    let many: Map<String, Value> = (0..101).map(|n| (format!("f{n}"), json!({ "type": "boolean" }))).collect();
     let refusals = [
         refusal(json!("abc")),
         refusal(json!({ "properties": {} })),

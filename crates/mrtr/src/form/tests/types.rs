@@ -15,9 +15,7 @@ fn properties<T: JsonSchema>() -> Value {
 }
 
 fn refusal<T: JsonSchema>() -> String {
-    schema_of::<T>()
-        .expect_err("a type that cannot be asked")
-        .to_string()
+    schema_of::<T>().expect_err("a type that cannot be asked").to_string()
 }
 
 /// Where to send it. This text is not part of the form.
@@ -143,7 +141,8 @@ fn a_unit_enum_is_one_choice_written_in_place() {
         maybe: Option<Plain>,
         perhaps: Option<Documented>,
     }
-    let titled = json!([{ "const": "next", "title": "Next day, before noon" }, { "const": "Slow", "title": "Whenever" }]);
+    let titled =
+        json!([{ "const": "next", "title": "Next day, before noon" }, { "const": "Slow", "title": "Whenever" }]);
     let expected = json!({
         "plain": { "type": "string", "enum": ["next-day", "slow"] },
         "documented": { "type": "string", "oneOf": titled, "description": "Shipping" },
@@ -214,14 +213,9 @@ fn dates_and_instants_of_jiff_and_chrono_are_kept() {
         d: chrono::DateTime<chrono::Utc>,
         e: Option<jiff::Timestamp>,
     }
-    let (date, instant) = (
-        json!({ "type": "string", "format": "date" }),
-        json!({ "type": "string", "format": "date-time" }),
-    );
-    assert_eq!(
-        properties::<When>(),
-        json!({ "a": date, "b": instant, "c": date, "d": instant, "e": instant })
-    );
+    let (date, instant) =
+        (json!({ "type": "string", "format": "date" }), json!({ "type": "string", "format": "date-time" }));
+    assert_eq!(properties::<When>(), json!({ "a": date, "b": instant, "c": date, "d": instant, "e": instant }));
 }
 
 #[test]
@@ -389,11 +383,5 @@ fn denying_unknown_fields_changes_nothing() {
     struct Closed {
         a: bool,
     }
-    assert_eq!(
-        schema_of::<Closed>()
-            .expect("flat")
-            .as_object()
-            .map(Map::len),
-        Some(3)
-    );
+    assert_eq!(schema_of::<Closed>().expect("flat").as_object().map(Map::len), Some(3));
 }

@@ -23,10 +23,7 @@ fn is_admitted(status: StatusCode) -> bool {
 
 #[tokio::test]
 async fn answers_when_called() {
-    let response = service()
-        .oneshot(request(Full::<Bytes>::from("{}")))
-        .await
-        .unwrap();
+    let response = service().oneshot(request(Full::<Bytes>::from("{}"))).await.unwrap();
     assert!(is_admitted(response.status()));
 }
 
@@ -35,63 +32,28 @@ async fn setters_change_what_is_admitted() {
     let request = |host: &str, origin: &str| {
         let mut request = request(Full::<Bytes>::from("{}"));
         request.headers_mut().insert("host", host.parse().unwrap());
-        request
-            .headers_mut()
-            .insert("origin", origin.parse().unwrap());
+        request.headers_mut().insert("origin", origin.parse().unwrap());
         request
     };
-    let open = service()
-        .allow_host("api.example.com")
-        .allow_origin("https://app.example.com");
+    let open = service().allow_host("api.example.com").allow_origin("https://app.example.com");
     let proper = request("api.example.com", "https://app.example.com");
 
-    assert_eq!(
-        service().oneshot(proper.clone()).await.unwrap().status(),
-        403
-    );
-    assert!(is_admitted(
-        open.clone().oneshot(proper.clone()).await.unwrap().status()
-    ));
-    assert_eq!(
-        open.clone()
-            .max_body(1)
-            .oneshot(proper)
-            .await
-            .unwrap()
-            .status(),
-        413
-    );
+    assert_eq!(service().oneshot(proper.clone()).await.unwrap().status(), 403);
+    assert!(is_admitted(open.clone().oneshot(proper.clone()).await.unwrap().status()));
+    assert_eq!(open.clone().max_body(1).oneshot(proper).await.unwrap().status(), 413);
 
     let foreign = request("evil.example", "https://app.example.com");
-    assert_eq!(
-        open.clone()
-            .oneshot(foreign.clone())
-            .await
-            .unwrap()
-            .status(),
-        403
-    );
-    assert!(is_admitted(
-        open.danger_allow_any_host()
-            .oneshot(foreign)
-            .await
-            .unwrap()
-            .status()
-    ));
+    assert_eq!(open.clone().oneshot(foreign.clone()).await.unwrap().status(), 403);
+    assert!(is_admitted(open.danger_allow_any_host().oneshot(foreign).await.unwrap().status()));
 }
 
 #[tokio::test]
 async fn mounts_in_axum() {
     let app = axum::Router::new().route_service("/mcp", service());
     let posted = request(axum::body::Body::from("{}"));
-    assert!(is_admitted(
-        app.clone().oneshot(posted).await.unwrap().status()
-    ));
+    assert!(is_admitted(app.clone().oneshot(posted).await.unwrap().status()));
 
-    let got = Request::get("/mcp")
-        .header("host", "localhost")
-        .body(axum::body::Body::empty())
-        .unwrap();
+    let got = Request::get("/mcp").header("host", "localhost").body(axum::body::Body::empty()).unwrap();
     let refused = app.oneshot(got).await.unwrap();
     assert_eq!(refused.status(), StatusCode::METHOD_NOT_ALLOWED);
     assert_eq!(refused.headers()["allow"], "POST");
@@ -105,14 +67,9 @@ async fn the_listeners_own_address_is_an_allowed_host() {
 
     for (host, refused) in [(address.to_string(), false), ("127.0.0.3".to_owned(), true)] {
         let mut peer = Peer(tokio::net::TcpStream::connect(address).await.unwrap());
-        peer.send(&post("{}").replace("Host: localhost", &format!("Host: {host}")))
-            .await;
+        peer.send(&post("{}").replace("Host: localhost", &format!("Host: {host}"))).await;
         let answer = peer.read_until("\r\n").await;
-        assert_eq!(
-            answer.starts_with("HTTP/1.1 403"),
-            refused,
-            "{host}: {answer}"
-        );
+        assert_eq!(answer.starts_with("HTTP/1.1 403"), refused, "{host}: {answer}");
     }
 }
 
@@ -120,10 +77,7 @@ async fn the_listeners_own_address_is_an_allowed_host() {
 async fn a_taken_address_is_an_error_that_names_it() {
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = taken.local_addr().unwrap();
-    let error = HttpServer::new(service())
-        .listen(address)
-        .await
-        .unwrap_err();
+    let error = HttpServer::new(service()).listen(address).await.unwrap_err();
     assert!(matches!(error, ServeError::Bind { .. }));
     assert_eq!(error.to_string(), format!("cannot listen on {address}"));
 }

@@ -29,10 +29,7 @@ async fn a_running_call_finishes_and_new_connections_are_refused() {
 
     gate.finish.add_permits(1);
     let answer = peer.read_to_end().await;
-    assert!(
-        answer.starts_with("HTTP/1.1 200") && answer.ends_with("\"finished\""),
-        "{answer}"
-    );
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("\"finished\""), "{answer}");
     drop(peer);
     timeout(SOON, running).await.expect("stops soon").unwrap();
 }
@@ -40,19 +37,13 @@ async fn a_running_call_finishes_and_new_connections_are_refused() {
 #[tokio::test]
 async fn a_call_that_outlasts_the_drain_timeout_is_dropped() {
     let gate = Arc::new(Gate::default());
-    let options = Options {
-        drain_timeout: Duration::from_millis(50),
-        ..Options::default()
-    };
+    let options = Options { drain_timeout: Duration::from_millis(50), ..Options::default() };
     let served = Served::start(Endpoint::new(gate.clone()), options).await;
     let mut peer = served.connect().await;
     peer.send(&post("{}")).await;
     pass(&gate.started).await;
 
-    timeout(SOON, served.stop())
-        .await
-        .expect("stops soon")
-        .unwrap();
+    timeout(SOON, served.stop()).await.expect("stops soon").unwrap();
     pass(&gate.dropped).await;
     assert_eq!(peer.read_to_end().await, "");
 }
@@ -77,11 +68,7 @@ async fn idle_connections_do_not_hold_the_server_up() {
 #[cfg(unix)]
 #[tokio::test]
 async fn a_termination_signal_stops_a_listening_server() {
-    let address = TcpListener::bind("127.0.0.1:0")
-        .await
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let address = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let server = Server::new("releases", "1.0.0").build().unwrap();
     let running = tokio::spawn(HttpServer::new(McpService::new(server)).listen(address));
     let listening = async {
@@ -92,16 +79,9 @@ async fn a_termination_signal_stops_a_listening_server() {
     timeout(SOON, listening).await.expect("listens soon");
 
     let pid = std::process::id().to_string();
-    let sent = std::process::Command::new("kill")
-        .args(["-TERM", &pid])
-        .status()
-        .unwrap();
+    let sent = std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap();
     assert!(sent.success());
-    timeout(SOON, running)
-        .await
-        .expect("stops soon")
-        .unwrap()
-        .unwrap();
+    timeout(SOON, running).await.expect("stops soon").unwrap().unwrap();
     assert!(TcpStream::connect(address).await.is_err());
 }
 

@@ -49,10 +49,7 @@ impl Handle for Echo {
             "name": name,
             "caller": incoming.principal.map(|principal| principal.subject),
         });
-        Reply {
-            status: 200,
-            body: seen.to_string().into_bytes(),
-        }
+        Reply { status: 200, body: seen.to_string().into_bytes() }
     }
 }
 
@@ -62,10 +59,7 @@ pub(super) struct Fixed(pub(super) u16, pub(super) &'static str);
 
 impl Handle for Fixed {
     async fn handle(&self, _: Incoming<'_>) -> Reply {
-        Reply {
-            status: self.0,
-            body: self.1.into(),
-        }
+        Reply { status: self.0, body: self.1.into() }
     }
 }
 
@@ -80,11 +74,7 @@ pub(super) struct Gate {
 impl Default for Gate {
     fn default() -> Self {
         let closed = || Semaphore::new(0);
-        Self {
-            started: closed(),
-            finish: closed(),
-            dropped: closed(),
-        }
+        Self { started: closed(), finish: closed(), dropped: closed() }
     }
 }
 
@@ -100,20 +90,13 @@ impl Handle for Gate {
         let _guard = Guard(self);
         self.started.add_permits(1);
         self.finish.acquire().await.unwrap().forget();
-        Reply {
-            status: 200,
-            body: b"\"finished\"".to_vec(),
-        }
+        Reply { status: 200, body: b"\"finished\"".to_vec() }
     }
 }
 
 /// Waits for one permit of a gate's semaphore.
 pub(super) async fn pass(semaphore: &Semaphore) {
-    timeout(SOON, semaphore.acquire())
-        .await
-        .expect("happens soon")
-        .unwrap()
-        .forget();
+    timeout(SOON, semaphore.acquire()).await.expect("happens soon").unwrap().forget();
 }
 
 /// An endpoint over this handler, with rules the test may change.
@@ -155,10 +138,7 @@ pub(super) enum End {
 
 impl Script {
     pub(super) fn new(chunks: impl IntoIterator<Item = &'static str>, end: End) -> Self {
-        Self {
-            chunks: chunks.into_iter().collect(),
-            end,
-        }
+        Self { chunks: chunks.into_iter().collect(), end }
     }
 }
 
@@ -166,14 +146,9 @@ impl Body for Script {
     type Data = Bytes;
     type Error = &'static str;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, &'static str>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, &'static str>>> {
         match (self.chunks.pop_front(), self.end) {
-            (Some(chunk), _) => {
-                Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(chunk.as_bytes())))))
-            }
+            (Some(chunk), _) => Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(chunk.as_bytes()))))),
             (None, End::Proper) => Poll::Ready(None),
             (None, End::Error) => Poll::Ready(Some(Err("cut"))),
             (None, End::Never) => Poll::Pending,
@@ -203,11 +178,7 @@ impl Served {
             };
             accept::run(listener, endpoint, &options, stopped).await;
         });
-        Self {
-            address,
-            stop,
-            running,
-        }
+        Self { address, stop, running }
     }
 
     pub(super) async fn connect(&self) -> Peer {
@@ -246,10 +217,7 @@ impl Peer {
     /// Reads until the server closes the connection.
     pub(super) async fn read_to_end(&mut self) -> String {
         let mut seen = Vec::new();
-        timeout(SOON, self.0.read_to_end(&mut seen))
-            .await
-            .expect("closes soon")
-            .unwrap();
+        timeout(SOON, self.0.read_to_end(&mut seen)).await.expect("closes soon").unwrap();
         String::from_utf8(seen).unwrap()
     }
 }
