@@ -30,9 +30,7 @@ impl Terminal {
     /// Finds the terminal; `None` if nobody is there to type or to read.
     pub(crate) fn find() -> Option<Self> {
         let is_there = io::stdin().is_terminal() && io::stderr().is_terminal();
-        is_there.then(|| Self {
-            turn: Arc::default(),
-        })
+        is_there.then(|| Self { turn: Arc::default() })
     }
 
     fn ask(&self, ask: &Ask) -> Result<Answer, NotAnswered> {
@@ -52,9 +50,7 @@ impl Responder for Terminal {
         let (terminal, ask) = (self.clone(), ask.clone());
         Box::pin(async move {
             let asked = tokio::task::spawn_blocking(move || terminal.ask(&ask));
-            asked
-                .await
-                .unwrap_or_else(|error| Err(NotAnswered::failed(error)))
+            asked.await.unwrap_or_else(|error| Err(NotAnswered::failed(error)))
         })
     }
 }
@@ -66,6 +62,14 @@ pub(crate) fn restore() {
         let _ = crossterm::terminal::disable_raw_mode();
         let _ = crossterm::execute!(io::stderr(), crossterm::cursor::Show);
     }
+}
+
+/// How wide a table may be: as the screen, but no wider than this.
+pub(crate) fn columns(most: u16) -> u16 {
+    if !io::stdout().is_terminal() {
+        return most;
+    }
+    most.min(layout::screen().0.try_into().unwrap_or(most))
 }
 
 /// Says why the program ends without a result.
@@ -89,32 +93,20 @@ fn say(style: Style, label: &str, message: &str) {
 
 /// Prints a message of the wire to stderr, byte for byte unless that is a terminal.
 pub(crate) fn wire(json: &str) {
-    let text = if io::stderr().is_terminal() {
-        escape::json(json)
-    } else {
-        json.to_owned()
-    };
+    let text = if io::stderr().is_terminal() { escape::json(json) } else { json.to_owned() };
     // A closed stderr is no reason to fail the call.
     let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// Prints a tool's text to stdout, byte for byte unless that is a terminal.
 pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
-    let text = if io::stdout().is_terminal() {
-        escape::block(text)
-    } else {
-        text.to_owned()
-    };
+    let text = if io::stdout().is_terminal() { escape::block(text) } else { text.to_owned() };
     print(&text)
 }
 
 /// Prints JSON to stdout, byte for byte unless that is a terminal.
 pub(crate) fn print_json(json: &str) -> Result<(), Failure> {
-    let text = if io::stdout().is_terminal() {
-        escape::json(json)
-    } else {
-        json.to_owned()
-    };
+    let text = if io::stdout().is_terminal() { escape::json(json) } else { json.to_owned() };
     print(&text)
 }
 
@@ -122,8 +114,6 @@ fn print(text: &str) -> Result<(), Failure> {
     match writeln!(io::stdout(), "{text}") {
         // The reader has seen enough, as in `mrtr tools URL | head`.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        printed => printed.map_err(|error| {
-            Failure::new(Exit::Failed, format!("cannot write the result: {error}"))
-        }),
+        printed => printed.map_err(|error| Failure::new(Exit::Failed, format!("cannot write the result: {error}"))),
     }
 }
