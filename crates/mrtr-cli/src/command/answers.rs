@@ -32,44 +32,28 @@ enum Flag {
 
 impl Flags {
     /// Reads the flags; `otherwise` is asked what they do not answer.
-    pub(super) fn read(
-        answers: &Answers,
-        otherwise: Option<Arc<dyn Responder>>,
-    ) -> Result<Self, Failure> {
+    pub(super) fn read(answers: &Answers, otherwise: Option<Arc<dyn Responder>>) -> Result<Self, Failure> {
         let mut flags = Vec::new();
         for answer in &answers.answer {
             let Some((place, value)) = answer.split_once('=') else {
-                return Err(Failure::usage(format!(
-                    "--answer {answer}: expected KEY.FIELD=VALUE or KEY=accept"
-                )));
+                return Err(Failure::usage(format!("--answer {answer}: expected KEY.FIELD=VALUE or KEY=accept")));
             };
             if !place.contains('.') && value != "accept" {
                 return Err(Failure::usage(format!(
                     "--answer {answer}: expected {place}.FIELD={value}, or {place}=accept"
                 )));
             }
-            flags.push(Flag::Answer {
-                place: place.to_owned(),
-                value: value.to_owned(),
-            });
+            flags.push(Flag::Answer { place: place.to_owned(), value: value.to_owned() });
         }
         flags.extend(answers.decline.iter().cloned().map(Flag::Decline));
         flags.extend(answers.cancel.iter().cloned().map(Flag::Cancel));
-        Ok(Self {
-            flags: flags.into(),
-            used: Arc::default(),
-            otherwise,
-        })
+        Ok(Self { flags: flags.into(), used: Arc::default(), otherwise })
     }
 
     /// The flags whose question never came up, as typed.
     pub(super) fn unused(&self) -> Vec<String> {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        let unused = self
-            .flags
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| !used.contains(index));
+        let unused = self.flags.iter().enumerate().filter(|(index, _)| !used.contains(index));
         unused.map(|(_, flag)| flag.as_typed()).collect()
     }
 
@@ -82,10 +66,7 @@ impl Flags {
                 Some(Place::Whole) => flag.applied(script, &ask.key),
                 Some(Place::Field(field, value)) => script.answer_text(&ask.key, field, value),
             };
-            self.used
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(index);
+            self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(index);
         }
         match &self.otherwise {
             Some(responder) => script.otherwise(Arc::clone(responder)),
@@ -104,9 +85,7 @@ impl Flag {
     fn place_in(&self, key: &str) -> Option<Place<'_>> {
         match self {
             Self::Decline(place) | Self::Cancel(place) => (place == key).then_some(Place::Whole),
-            Self::Answer { place, value } if place == key => {
-                (value == "accept").then_some(Place::Whole)
-            }
+            Self::Answer { place, value } if place == key => (value == "accept").then_some(Place::Whole),
             Self::Answer { place, value } => {
                 let field = place.strip_prefix(key)?.strip_prefix('.')?;
                 Some(Place::Field(field, value))

@@ -9,10 +9,7 @@ use serde_json::{Map, Value};
 use crate::exit::Failure;
 
 /// Makes the arguments, or says which one is wrong. Without a schema, values are text.
-pub(super) fn read(
-    words: &[String],
-    input_schema: Option<&Value>,
-) -> Result<Map<String, Value>, Failure> {
+pub(super) fn read(words: &[String], input_schema: Option<&Value>) -> Result<Map<String, Value>, Failure> {
     let form = Form::lenient(input_schema.unwrap_or(&Value::Null));
     let mut arguments = Map::new();
     for word in words {
@@ -30,17 +27,12 @@ pub(super) fn read(
     if missing.is_empty() {
         return Ok(arguments);
     }
-    Err(Failure::usage(format!(
-        "the tool also needs {}",
-        missing.join(" ")
-    )))
+    Err(Failure::usage(format!("the tool also needs {}", missing.join(" "))))
 }
 
 fn argument(word: &str, form: &Form) -> Result<(String, Value), Failure> {
     let Some((name, text)) = word.split_once('=') else {
-        return Err(Failure::usage(format!(
-            "{word:?} is no argument, expected name=value or name:=json"
-        )));
+        return Err(Failure::usage(format!("{word:?} is no argument, expected name=value or name:=json")));
     };
     if let Some(name) = name.strip_suffix(':') {
         let value = serde_json::from_str(text)
@@ -48,19 +40,13 @@ fn argument(word: &str, form: &Form) -> Result<(String, Value), Failure> {
         return Ok((name.to_owned(), value));
     }
     if let Some(field) = form.field(name) {
-        let value = field
-            .parse_text(text)
-            .map_err(|problem| Failure::usage(format!("argument {problem}")))?;
+        let value = field.parse_text(text).map_err(|problem| Failure::usage(format!("argument {problem}")))?;
         return Ok((name.to_owned(), value));
     }
     if form.fields().is_empty() {
         return Ok((name.to_owned(), text.into()));
     }
-    let names: Vec<_> = form
-        .fields()
-        .iter()
-        .map(|field| field.name.as_str())
-        .collect();
+    let names: Vec<_> = form.fields().iter().map(|field| field.name.as_str()).collect();
     Err(Failure::usage(format!(
         "the tool has no argument {name:?}{}; it takes {} ({name}:=json sends it all the same)",
         did_you_mean(name, &names),
@@ -94,9 +80,7 @@ mod tests {
 
     fn given(words: &[&str]) -> Result<Value, String> {
         let words: Vec<_> = words.iter().map(|&word| word.to_owned()).collect();
-        read(&words, Some(&schema()))
-            .map(Value::Object)
-            .map_err(|failure| failure.message)
+        read(&words, Some(&schema())).map(Value::Object).map_err(|failure| failure.message)
     }
 
     #[test]
@@ -105,31 +89,16 @@ mod tests {
             given(&["service=42", "replicas=3", "dry=yes", r#"tags=["a"]"#]),
             Ok(json!({ "service": "42", "replicas": 3, "dry": true, "tags": ["a"] }))
         );
-        assert_eq!(
-            given(&["service=a=b", "extra:={\"x\":1}"]),
-            Ok(json!({ "service": "a=b", "extra": { "x": 1 } }))
-        );
+        assert_eq!(given(&["service=a=b", "extra:={\"x\":1}"]), Ok(json!({ "service": "a=b", "extra": { "x": 1 } })));
     }
 
     #[test]
     fn what_cannot_be_right_is_refused() {
         for (words, expected) in [
-            (
-                &["service=api", "replicas=many"][..],
-                r#"argument "replicas" must be a whole number, not "many""#,
-            ),
-            (
-                &["service=api", "replicas=0"],
-                r#"argument "replicas" must be at least 1, not 0"#,
-            ),
-            (
-                &["service=api", "service=b"],
-                r#"argument "service" is given twice"#,
-            ),
-            (
-                &["service"],
-                r#""service" is no argument, expected name=value or name:=json"#,
-            ),
+            (&["service=api", "replicas=many"][..], r#"argument "replicas" must be a whole number, not "many""#),
+            (&["service=api", "replicas=0"], r#"argument "replicas" must be at least 1, not 0"#),
+            (&["service=api", "service=b"], r#"argument "service" is given twice"#),
+            (&["service"], r#""service" is no argument, expected name=value or name:=json"#),
             (&["dry=no"], "the tool also needs service=..."),
             (
                 &["servise=api"],
@@ -138,18 +107,11 @@ mod tests {
         ] {
             assert_eq!(given(words).unwrap_err(), expected);
         }
-        assert!(
-            given(&["service:={"])
-                .unwrap_err()
-                .starts_with(r#"argument "service" is not JSON: "#)
-        );
+        assert!(given(&["service:={"]).unwrap_err().starts_with(r#"argument "service" is not JSON: "#));
     }
 
     #[test]
     fn without_a_schema_values_are_text() {
-        assert_eq!(
-            read(&["n=1".to_owned()], None).map(Value::Object).ok(),
-            Some(json!({ "n": "1" }))
-        );
+        assert_eq!(read(&["n=1".to_owned()], None).map(Value::Object).ok(), Some(json!({ "n": "1" })));
     }
 }

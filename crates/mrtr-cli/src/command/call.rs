@@ -22,9 +22,19 @@ pub(crate) async fn run(args: CallArgs) -> Result<Exit, Failure> {
     let tool = stoppable(find(&client, &args.tool)).await?;
     let schema = tool.as_ref().map(|tool| &tool.input_schema);
     let arguments = arguments::read(&args.arguments, schema)?;
-    run_with(client, &args.tool, arguments, &args.answers, args.show)
-        .await
-        .map(|finished| finished.exit)
+    let finished = run_with(client, &args.tool, arguments, &args.answers, args.show).await?;
+    if args.show.trace {
+        term::note(&summary(&finished.rounds));
+    }
+    Ok(finished.exit)
+}
+
+fn summary(rounds: &[RoundTrace]) -> String {
+    let sent: usize = rounds.iter().map(|round| round.sent_bytes).sum();
+    let received: usize = rounds.iter().map(|round| round.received_bytes).sum();
+    let millis: u128 = rounds.iter().map(|round| round.elapsed.as_millis()).sum();
+    let s = if rounds.len() == 1 { "" } else { "s" };
+    format!("    {} round{s}, {sent} bytes sent, {received} received, {millis} ms in the server", rounds.len())
 }
 
 /// A call that came to its end.
@@ -36,8 +46,8 @@ pub(crate) struct Finished {
 
 /// Calls a tool, has its questions answered by flags and then at the terminal, and prints the result.
 ///
-/// `client` brings the server, and observers of its own if it likes; who answers is set here. Under `show.trace` the
-/// caller has added [`Trace`] already, if it wants requests before this one traced as well.
+/// `client` brings the server, and observers of its own if it likes: [`Trace`] is one for the caller to add. Who answers
+/// is set here.
 pub(crate) async fn run_with(
     client: Client,
     tool: &str,
@@ -48,25 +58,16 @@ pub(crate) async fn run_with(
     let terminal = Terminal::find().map(|terminal| Arc::new(terminal) as Arc<dyn Responder>);
     let flags = Flags::read(answers, terminal)?;
     // Declared even when nobody can be asked: that is how the questions come to be known, and named.
-    let client = client
-        .responders(Responders::new().elicitation(flags.clone()))
-        .observer(patience());
-    let outcome = stoppable(async {
-        client
-            .call_tool(tool, arguments)
-            .await
-            .map_err(report::failure)
-    })
-    .await;
-    for flag in flags.unused() {
+    let client = client.responders(Responders::new().elicitation(flags.clone())).observer(patience());
+    let outcome = stoppable(async { client.call_tool(tool, arguments).await.map_err(report::failure) }).await;
+    // After a failure, questions may have been on their way still.
+    let came_to_questions = outcome.as_ref().map_or_else(|failure| failure.exit == Exit::Unanswered, |_| true);
+    for flag in flags.unused().into_iter().filter(|_| came_to_questions) {
         term::warn(&format!("{flag} was not needed: no such question came up"));
     }
     let output = outcome?;
     print(&output, show)?;
-    Ok(Finished {
-        exit: exit(&output),
-        rounds: output.rounds,
-    })
+    Ok(Finished { exit: exit(&output), rounds: output.rounds })
 }
 
 /// Runs until Ctrl-C, which abandons the call: the connection closes, nothing more is sent.
@@ -85,9 +86,7 @@ async fn find(client: &Client, name: &str) -> Result<Option<Tool>, Failure> {
     let list = match client.list_tools().await {
         Ok(list) => list,
         Err(CallError::Rpc { code: -32601, .. }) => {
-            term::warn(
-                "the server does not list its tools: arguments are sent as text, name:=json sends other types",
-            );
+            term::warn("the server does not list its tools: arguments are sent as text, name:=json sends other types");
             return Ok(None);
         }
         Err(error) => return Err(report::failure(error)),
@@ -96,21 +95,12 @@ async fn find(client: &Client, name: &str) -> Result<Option<Tool>, Failure> {
         return Ok(Some(tool.clone()));
     }
     if let Some(tool) = list.rejected.iter().find(|tool| tool.name == name) {
-        return Err(Failure::new(
-            Exit::Failed,
-            format!("the definition of {name:?} is invalid: {}", tool.reason),
-        ));
+        return Err(Failure::new(Exit::Failed, format!("the definition of {name:?} is invalid: {}", tool.reason)));
     }
     let names: Vec<_> = list.tools.iter().map(|tool| tool.name.as_str()).collect();
-    let tools = if names.is_empty() {
-        "no tools".to_owned()
-    } else {
-        names.join(", ")
-    };
+    let tools = if names.is_empty() { "no tools".to_owned() } else { names.join(", ") };
     let hint = arguments::did_you_mean(name, &names);
-    Err(Failure::usage(format!(
-        "the server has no tool {name:?}{hint}; it has {tools}"
-    )))
+    Err(Failure::usage(format!("the server has no tool {name:?}{hint}; it has {tools}")))
 }
 
 fn print(output: &Output, show: Show) -> Result<(), Failure> {
@@ -118,17 +108,11 @@ fn print(output: &Output, show: Show) -> Result<(), Failure> {
         return term::print_json(output.result.get());
     }
     let value = output.value();
-    let blocks = value["content"]
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    let (texts, others): (Vec<_>, Vec<_>) =
-        blocks.iter().partition(|block| block["text"].is_string());
+    let blocks = value["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let (texts, others): (Vec<_>, Vec<_>) = blocks.iter().partition(|block| block["text"].is_string());
     for block in others {
         let kind = block["type"].as_str().unwrap_or("unknown");
-        term::note(&format!(
-            "(a block of type {kind} is not shown; --json has it)"
-        ));
+        term::note(&format!("(a block of type {kind} is not shown; --json has it)"));
     }
     match value.get("structuredContent") {
         _ if !texts.is_empty() => term::print_text(&output.text()),

@@ -7,4 +7,4 @@ pub(crate) mod demo;
 pub(crate) mod demo_server;
 pub(crate) mod keygen;
 pub(crate) mod tools;
-mod trace;
+pub(crate) mod trace;

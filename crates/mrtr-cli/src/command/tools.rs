@@ -18,10 +18,7 @@ pub(crate) async fn run(args: ToolsArgs) -> Result<Exit, Failure> {
     }
     let list = client.list_tools().await.map_err(report::failure)?;
     for tool in &list.rejected {
-        term::warn(&format!(
-            "left out {:?}, whose definition is invalid: {}",
-            tool.name, tool.reason
-        ));
+        term::warn(&format!("left out {:?}, whose definition is invalid: {}", tool.name, tool.reason));
     }
     if args.show.json {
         term::print_json(&json(&list))?;
@@ -41,31 +38,15 @@ fn json(list: &ToolList) -> String {
 
 fn table(tools: &[Tool]) -> Table {
     let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(["TOOL", "ARGUMENT", "TYPE", "REQUIRED", "DESCRIPTION"]);
     for tool in tools {
-        let about = tool
-            .description
-            .as_deref()
-            .or(tool.title.as_deref())
-            .unwrap_or_default();
+        let about = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
         table.add_row([cell(&tool.name), cell(""), cell(""), cell(""), cell(about)]);
         for field in Form::lenient(&tool.input_schema).fields() {
-            let about = field
-                .description
-                .as_deref()
-                .or(field.title.as_deref())
-                .unwrap_or_default();
+            let about = field.description.as_deref().or(field.title.as_deref()).unwrap_or_default();
             let required = if field.required { "yes" } else { "no" };
-            table.add_row([
-                cell(""),
-                cell(&field.name),
-                cell(&kind(field)),
-                cell(required),
-                cell(about),
-            ]);
+            table.add_row([cell(""), cell(&field.name), cell(&kind(field)), cell(required), cell(about)]);
         }
     }
     table

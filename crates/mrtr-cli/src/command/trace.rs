@@ -5,7 +5,7 @@ use mrtr::client::{Event, Observer};
 use crate::term;
 
 /// Prints messages to stderr.
-pub(super) struct Trace;
+pub(crate) struct Trace;
 
 impl Observer for Trace {
     fn observe(&self, event: &Event<'_>) {
@@ -15,24 +15,12 @@ impl Observer for Trace {
                 term::wire(body);
             }
             Event::Notification { round, body } => {
-                term::note(&format!(
-                    "<-- round {round}, notification, {} bytes",
-                    body.len()
-                ));
+                term::note(&format!("<-- round {round}, notification, {} bytes", body.len()));
                 term::wire(body);
             }
-            Event::Response {
-                round,
-                status,
-                body,
-                elapsed,
-                ..
-            } => {
+            Event::Response { round, status, body, elapsed, .. } => {
                 let millis = elapsed.as_millis();
-                term::note(&format!(
-                    "<-- round {round}, HTTP {status}, {} bytes, {millis} ms",
-                    body.len()
-                ));
+                term::note(&format!("<-- round {round}, HTTP {status}, {} bytes, {millis} ms", body.len()));
                 term::wire(body);
             }
             Event::Pause { round, pause } => {
@@ -51,7 +39,9 @@ pub(super) fn patience() -> impl Observer {
     let said = std::sync::Once::new();
     move |event: &Event<'_>| {
         if matches!(event, Event::Pause { round, .. } if *round > 1) {
-            said.call_once(|| term::note("the server is waiting for something; calling again until it is done (Ctrl-C stops)"));
+            said.call_once(|| {
+                term::note("the server is waiting for something; calling again until it is done (Ctrl-C stops)")
+            });
         }
     }
 }

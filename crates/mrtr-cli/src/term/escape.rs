@@ -73,18 +73,12 @@ mod tests {
     fn what_could_move_hide_or_reorder_is_shown_as_its_code() {
         for (text, shown) in [
             ("\u{1b}[2J", r"\u{1b}[2J"),
-            (
-                "\u{1b}]8;;http://evil\u{7}ok",
-                r"\u{1b}]8;;http://evil\u{7}ok",
-            ),
+            ("\u{1b}]8;;http://evil\u{7}ok", r"\u{1b}]8;;http://evil\u{7}ok"),
             ("\u{9b}31m", r"\u{9b}31m"),
             ("safe\rEVIL", r"safe\u{d}EVIL"),
             ("a\u{8}b\u{7f}", r"a\u{8}b\u{7f}"),
             ("\u{202e}gpj.exe", r"\u{202e}gpj.exe"),
-            (
-                "pay\u{200b}pal \u{2066}x\u{2069}",
-                r"pay\u{200b}pal \u{2066}x\u{2069}",
-            ),
+            ("pay\u{200b}pal \u{2066}x\u{2069}", r"pay\u{200b}pal \u{2066}x\u{2069}"),
             ("a\u{2028}b\u{e0041}", r"a\u{2028}b\u{e0041}"),
             ("two\nlines\tand", r"two\nlines\tand"),
         ] {
@@ -94,22 +88,14 @@ mod tests {
 
     #[test]
     fn ordinary_text_is_left_alone() {
-        for text in [
-            "Deploy api 4.8.1?",
-            "Größe: 3 µm",
-            "日本語 ✔️ [bold] <b> \\ \"",
-            "שלום",
-        ] {
+        for text in ["Deploy api 4.8.1?", "Größe: 3 µm", "日本語 ✔️ [bold] <b> \\ \"", "שלום"] {
             assert_eq!(line(text), text);
         }
     }
 
     #[test]
     fn blocks_keep_their_lines_but_no_bare_carriage_return() {
-        assert_eq!(
-            block("one\r\ntwo\n\tthree\rfour"),
-            "one\ntwo\n    three\\u{d}four"
-        );
+        assert_eq!(block("one\r\ntwo\n\tthree\rfour"), "one\ntwo\n    three\\u{d}four");
     }
 
     #[test]

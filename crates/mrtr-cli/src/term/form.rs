@@ -16,21 +16,15 @@ pub(super) fn ask(ask: &Ask) -> Result<Answer, Left> {
     if form.fields().is_empty() {
         return go_ahead();
     }
-    let mut filling = Filling {
-        form: &form,
-        answers: ask.settled.clone(),
-    };
+    let mut filling = Filling { form: &form, answers: ask.settled.clone() };
     filling.ask_all()?;
     filling.finish(ask)
 }
 
 /// A question without fields: the action is the answer. The cursor starts at no, so that a stray Enter agrees to nothing.
 fn go_ahead() -> Result<Answer, Left> {
-    let choices = [
-        ("Yes, go ahead", Said::Accept),
-        ("No: decline", Said::Decline),
-        ("Cancel: leave it undecided", Said::Cancel),
-    ];
+    let choices =
+        [("Yes, go ahead", Said::Accept), ("No: decline", Said::Decline), ("Cancel: leave it undecided", Said::Cancel)];
     match pick("Go ahead?", &choices, 1)? {
         Said::Accept => Ok(Answer::accept([])),
         Said::Decline => Err(Left::Declined),
@@ -53,12 +47,8 @@ struct Filling<'f> {
 
 impl Filling<'_> {
     fn ask_all(&mut self) -> Result<(), Left> {
-        let open: Vec<&Field> = self
-            .form
-            .fields()
-            .iter()
-            .filter(|field| !self.answers.contains_key(&field.name))
-            .collect();
+        let open: Vec<&Field> =
+            self.form.fields().iter().filter(|field| !self.answers.contains_key(&field.name)).collect();
         let optional = open.iter().filter(|field| !field.required).count();
         let skip = optional > MANY && !ask_for_optional(optional)?;
         for field in open.into_iter().filter(|field| field.required || !skip) {
@@ -78,8 +68,7 @@ impl Filling<'_> {
     /// Has the answers reviewed, and corrected while the schema refuses them.
     fn finish(mut self, ask: &Ask) -> Result<Answer, Left> {
         // A single field was in full view when Enter was pressed.
-        let needs_review =
-            self.form.fields().len() - ask.settled.len().min(self.form.fields().len()) > 1;
+        let needs_review = self.form.fields().len() - ask.settled.len().min(self.form.fields().len()) > 1;
         loop {
             let problems = match self.form.validate(&self.answers) {
                 Ok(content) if !needs_review || self.review()? => {
@@ -99,9 +88,12 @@ impl Filling<'_> {
         anstream::eprintln!("{bold}Your answer:{bold:#}");
         for field in self.form.fields() {
             if let Some(value) = self.answers.get(&field.name) {
-                let line = format!("{}: {}", field.label(), field.to_text(value));
+                let line = format!("{}: {}", field.label(), field::shown(field, value));
                 anstream::eprintln!("  {}", cut(&escape::line(&line), width));
             }
+        }
+        if self.answers.is_empty() {
+            anstream::eprintln!("  (every field is left out)");
         }
         let choices = [
             ("Send", Reviewed::Send),
@@ -123,21 +115,13 @@ impl Filling<'_> {
         for problem in problems {
             anstream::eprintln!("  {}", escape::line(&problem.to_string()));
         }
-        let named = |field: &&Field| {
-            problems
-                .iter()
-                .any(|problem| problem.field.as_ref() == Some(&field.name))
-        };
+        let named = |field: &&Field| problems.iter().any(|problem| problem.field.as_ref() == Some(&field.name));
         let wrong: Vec<&Field> = form.fields().iter().filter(named).collect();
         if !wrong.is_empty() {
             return wrong.into_iter().try_for_each(|field| self.ask(field));
         }
         let labels: Vec<_> = form.fields().iter().map(field::label).collect();
-        let choices: Vec<_> = labels
-            .iter()
-            .map(String::as_str)
-            .zip(form.fields())
-            .collect();
+        let choices: Vec<_> = labels.iter().map(String::as_str).zip(form.fields()).collect();
         let field = pick("Which one?", &choices, 0)?;
         self.ask(field)
     }
@@ -153,14 +137,7 @@ enum Reviewed {
 
 fn ask_for_optional(count: usize) -> Result<bool, Left> {
     let question = format!("{count} fields are optional");
-    pick(
-        &question,
-        &[
-            ("Ask only for what is required", false),
-            ("Ask for every field", true),
-        ],
-        0,
-    )
+    pick(&question, &[("Ask only for what is required", false), ("Ask for every field", true)], 0)
 }
 
 /// More optional fields than this are not put to a person unasked.

@@ -5,18 +5,14 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// Columns and rows, with what is usual where there is no telling.
 pub(super) fn screen() -> (usize, usize) {
     match crossterm::terminal::size() {
-        Ok((columns, rows)) if columns > 0 && rows > 0 => {
-            (usize::from(columns).max(20), usize::from(rows).max(10))
-        }
+        Ok((columns, rows)) if columns > 0 && rows > 0 => (usize::from(columns).max(20), usize::from(rows).max(10)),
         _ => (80, 24),
     }
 }
 
 /// Breaks text into lines of at most so many columns: at spaces, and within a word only if it is longer than a line.
 pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
-    text.split('\n')
-        .flat_map(|line| wrap_line(line, width))
-        .collect()
+    text.split('\n').flat_map(|line| wrap_line(line, width)).collect()
 }
 
 fn wrap_line(line: &str, width: usize) -> Vec<String> {

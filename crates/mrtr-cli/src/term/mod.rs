@@ -14,6 +14,9 @@ use std::io::{self, IsTerminal, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
+use crossterm::cursor::Show;
+use crossterm::style::Print;
+use crossterm::terminal::{Clear, ClearType};
 use mrtr::client::{Answer, Ask, BoxFuture, Kind, NotAnswered, Responder};
 
 use self::prompt::Left;
@@ -55,12 +58,12 @@ impl Responder for Terminal {
     }
 }
 
-/// Puts the terminal back as a shell wants it, whatever a prompt was doing to it.
+/// Puts the terminal back as a shell wants it, if a prompt has it in its hands.
 pub(crate) fn restore() {
-    if io::stdin().is_terminal() {
+    if crossterm::terminal::is_raw_mode_enabled().unwrap_or(false) {
         // Nothing could be done about a failure, and the program is on its way out.
         let _ = crossterm::terminal::disable_raw_mode();
-        let _ = crossterm::execute!(io::stderr(), crossterm::cursor::Show);
+        let _ = crossterm::execute!(io::stderr(), Print("\n"), Clear(ClearType::FromCursorDown), Show);
     }
 }
 

@@ -86,10 +86,7 @@ pub(super) struct Pick<T> {
 
 impl<T> Pick<T> {
     pub(super) fn new(label: impl Into<String>, value: T) -> Self {
-        Self {
-            label: label.into(),
-            value,
-        }
+        Self { label: label.into(), value }
     }
 }
 
@@ -100,20 +97,10 @@ impl<T> fmt::Display for Pick<T> {
 }
 
 /// Has one of some choices picked, starting at the given one.
-pub(super) fn pick<T: Copy>(
-    question: &str,
-    choices: &[(&str, T)],
-    start: usize,
-) -> Result<T, Left> {
+pub(super) fn pick<T: Copy>(question: &str, choices: &[(&str, T)], start: usize) -> Result<T, Left> {
     insist(|| {
-        let picks = choices
-            .iter()
-            .map(|&(label, value)| Pick::new(label, value))
-            .collect();
-        Select::new(question, picks)
-            .with_starting_cursor(start)
-            .prompt()
-            .map(|pick| pick.value)
+        let picks = choices.iter().map(|&(label, value)| Pick::new(label, value)).collect();
+        Select::new(question, picks).with_starting_cursor(start).prompt().map(|pick| pick.value)
     })
 }
 
@@ -126,16 +113,8 @@ pub(super) fn page_size(choices: usize) -> usize {
 pub(super) fn introduce(ask: &Ask) -> Result<(), Left> {
     let (columns, rows) = screen();
     let bold = Style::new().bold();
-    let called = ask
-        .server_name
-        .as_deref()
-        .map(|name| format!(" (it calls itself {name:?})"))
-        .unwrap_or_default();
-    let of = if ask.count > 1 {
-        format!(" [question {} of {}]", ask.number, ask.count)
-    } else {
-        String::new()
-    };
+    let called = ask.server_name.as_deref().map(|name| format!(" (it calls itself {name:?})")).unwrap_or_default();
+    let of = if ask.count > 1 { format!(" [question {} of {}]", ask.number, ask.count) } else { String::new() };
     anstream::eprintln!();
     anstream::eprintln!(
         "{bold}{}{bold:#} asks for {}{}{of}",
@@ -143,15 +122,9 @@ pub(super) fn introduce(ask: &Ask) -> Result<(), Left> {
         escape::line(&ask.target),
         escape::line(&called)
     );
-    let lines = wrap(
-        &escape::block(ask.message().trim_end()),
-        columns.saturating_sub(2),
-    );
+    let lines = wrap(&escape::block(ask.message().trim_end()), columns.saturating_sub(2));
     read_through(&lines, rows.saturating_sub(8))?;
-    anstream::eprintln!(
-        "{}",
-        dim("  (Esc: decline or cancel, Ctrl-C: stop the call)")
-    );
+    anstream::eprintln!("{}", dim("  (Esc: decline or cancel, Ctrl-C: stop the call)"));
     Ok(())
 }
 
@@ -161,17 +134,11 @@ fn read_through(lines: &[String], page: usize) -> Result<(), Left> {
         let left = lines.len() - index * page;
         if index > 0 {
             let question = format!("{left} more lines");
-            if !pick(
-                &question,
-                &[("Read on", true), ("Go to the question", false)],
-                0,
-            )? {
+            if !pick(&question, &[("Read on", true), ("Go to the question", false)], 0)? {
                 return Ok(());
             }
         }
-        chunk
-            .iter()
-            .for_each(|line| anstream::eprintln!("  {line}"));
+        chunk.iter().for_each(|line| anstream::eprintln!("  {line}"));
     }
     Ok(())
 }
