@@ -29,12 +29,13 @@ pub(crate) async fn run(args: DemoArgs) -> Result<Exit, Failure> {
     let fleet = Arc::new(Fleet::start(["alpha", "beta"]).await?);
     let _stopped = StopOnDrop(&fleet);
     fleet.each(|it| say(&format!("  {BOLD}{:<5}{BOLD:#}  pid {}, http://{}/mcp", it.name, it.pid, it.address)));
-    let front = Front::bind(Arc::clone(&fleet)).await.map_err(cannot_listen)?;
-    let url = front.url().map_err(cannot_listen)?;
-    say(&format!("calling {BOLD}{}{BOLD:#} {} through {url}, which takes turns", example.name, words.join(" ")));
+    let front = Front::bind(Arc::clone(&fleet)).await.map_err(|error| cannot_listen(&error))?;
+    say("and a front that sends each request to the next of them");
+    say(&format!("  {BOLD}front{BOLD:#}  {}", front.url));
+    say(&format!("calling {BOLD}{}{BOLD:#} {}", example.name, term::escape::line(&words.join(" "))));
 
     let story = Arc::new(Story { fleet: Arc::clone(&fleet), rounds: Mutex::default() });
-    let mut client = Client::new(&url)
+    let mut client = Client::new(&front.url)
         .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?
         .name("mrtr-cli", env!("CARGO_PKG_VERSION"));
     let show = Show { trace: args.trace, json: false };
@@ -73,7 +74,7 @@ fn unknown(name: &str) -> Failure {
     Failure::usage(format!("the demo has no tool {name:?}{hint}; it has {}", names.join(", ")))
 }
 
-fn cannot_listen(error: io::Error) -> Failure {
+fn cannot_listen(error: &io::Error) -> Failure {
     Failure::new(Exit::Failed, format!("cannot listen on a loopback port: {error}"))
 }
 

@@ -20,6 +20,8 @@ use super::fleet::Fleet;
 
 /// A proxy on a loopback port of its own.
 pub(crate) struct Front {
+    /// The URL that clients call.
+    pub(crate) url: String,
     listener: TcpListener,
     fleet: Arc<Fleet>,
 }
@@ -27,12 +29,9 @@ pub(crate) struct Front {
 impl Front {
     /// Takes a free port.
     pub(crate) async fn bind(fleet: Arc<Fleet>) -> io::Result<Self> {
-        Ok(Self { listener: TcpListener::bind("127.0.0.1:0").await?, fleet })
-    }
-
-    /// The URL that clients call.
-    pub(crate) fn url(&self) -> io::Result<String> {
-        Ok(format!("http://{}/mcp", self.listener.local_addr()?))
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}/mcp", listener.local_addr()?);
+        Ok(Self { url, listener, fleet })
     }
 
     /// Forwards until the future is dropped, which ends all connections.

@@ -58,7 +58,7 @@ pub(crate) fn table(rounds: &[Round], columns: u16, is_plain: bool) -> String {
             Cell::new(round.number).set_alignment(CellAlignment::Right),
             Cell::new(format!("{}{fate}", escape::line(&round.instance))),
             Cell::new(round.what.join("\n")),
-            Cell::new(round.state_bytes.map_or("-".to_owned(), |bytes| format!("{bytes} B")))
+            Cell::new(round.state_bytes.map_or_else(|| "-".to_owned(), |bytes| format!("{bytes} B")))
                 .set_alignment(CellAlignment::Right),
             Cell::new(milliseconds(round.elapsed)).set_alignment(CellAlignment::Right),
         ]);

@@ -33,5 +33,6 @@ pub(super) async fn file_shipping_claim(claim: Claim, cx: Context) -> Result<Str
 
 /// Stands in for the carrier. It is given the operation's id, so a claim filed twice is still one claim.
 async fn file(idempotency_key: &str, _order_id: &str, _description: &str) -> String {
-    idempotency_key.chars().take(8).collect::<String>().to_uppercase()
+    let number: String = idempotency_key.chars().filter(char::is_ascii_alphanumeric).take(8).collect();
+    number.to_uppercase()
 }

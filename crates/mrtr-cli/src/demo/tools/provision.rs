@@ -80,6 +80,6 @@ impl Machine {
 
 /// Stands in for a cloud. It is given the operation's id, so a machine created twice is still one machine.
 async fn create(idempotency_key: &str, machine: &Machine) -> String {
-    let id: String = idempotency_key.chars().take(6).collect();
+    let id: String = idempotency_key.chars().filter(char::is_ascii_alphanumeric).take(6).collect();
     format!("{:?}-{id}", machine.size).to_lowercase()
 }
