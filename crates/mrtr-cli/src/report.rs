@@ -22,7 +22,7 @@ pub(crate) fn failure(error: CallError) -> Failure {
 
 fn misfitting(key: &str, misfit: &Misfit) -> String {
     let field = misfit.problem.field.as_deref().unwrap_or("FIELD");
-    format!("--answer {key}.{field}: it {}; nothing was sent", misfit.problem.text)
+    format!("--answer {key}.{field}: it {}; the question was not answered", misfit.problem.text)
 }
 
 /// Names each question and the flags that answer it.

@@ -1,4 +1,50 @@
-//! MCP Multi Round-Trip Requests: tools that ask the user in the middle of a call.
+//! MCP Multi Round-Trip Requests: tools that ask the user in the middle of a call, on a stateless fleet.
+//!
+//! A tool is one straight async function. Where it needs the user it awaits the answer; the call ends with a question
+//! and a sealed state, and whichever instance gets the retry goes on from there. Nothing is kept in between.
+//!
+//! ```
+//! use mrtr::{Context, Keyring, Server, Tool, ToolError};
+//!
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! struct Deploy { service: String, version: String }
+//!
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! struct Confirm {
+//!     /// Confirm production deploy
+//!     confirm: bool,
+//! }
+//!
+//! async fn deploy_release(deploy: Deploy, cx: Context) -> Result<String, ToolError> {
+//!     let question = format!("Deploy {} {} to production?", deploy.service, deploy.version);
+//!     let answer: Confirm = cx.elicit("confirm_prod", question).await?;
+//!     if !answer.confirm { return Ok("Nothing was deployed.".into()); }
+//!     Ok(format!("Deployed {} {} to production.", deploy.service, deploy.version))
+//! }
+//!
+//! let server = Server::new("releases", "1.0.0")
+//!     .keys(Keyring::random())
+//!     .tool(Tool::new("deploy_release", deploy_release).description("Deploy a release, after the user confirms"))
+//!     .build()?;
+//! # Ok::<(), mrtr::server::BuildError>(())
+//! ```
+//!
+//! # Where to look
+//!
+//! | for | see |
+//! |---|---|
+//! | writing tools | [`Context`], [`Tool`], [`ToolError`] |
+//! | forms and their rules | [`form`] |
+//! | serving | [`Server`], [`http`] |
+//! | calling | [`client`] |
+//! | keys and what a state promises | [`Keyring`], [`seal`] |
+//!
+//! # Features
+//!
+//! `http` (default) serves over Streamable HTTP; `client` calls servers. Without either, the engine is left: it does no
+//! I/O and needs no runtime.
+
+#![cfg_attr(not(all(feature = "http", feature = "client")), allow(rustdoc::broken_intra_doc_links))]
 
 pub mod flow;
 pub mod form;
@@ -6,11 +52,16 @@ pub mod seal;
 pub mod server;
 pub mod wire;
 
-pub use flow::{Context, ContextError, Outcome};
-pub use seal::{Keyring, KeyringError, Principal};
-pub use server::{IntoToolResult, Json, NoArguments, Server, Tool, ToolError, ToolResult};
-
 #[cfg(feature = "client")]
 pub mod client;
 #[cfg(feature = "http")]
 pub mod http;
+
+pub use flow::{Context, ContextError, Outcome};
+pub use seal::{Keyring, KeyringError, Principal};
+pub use server::{IntoToolResult, Json, NoArguments, Server, Tool, ToolError, ToolResult};
+
+/// The README's code, compiled.
+#[cfg(all(doctest, feature = "http", feature = "client"))]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

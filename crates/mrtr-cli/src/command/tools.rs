@@ -25,7 +25,7 @@ pub(crate) async fn run(args: ToolsArgs) -> Result<Exit, Failure> {
     } else if list.tools.is_empty() {
         term::note("the server has no tools");
     } else {
-        term::print_text(&table(&list.tools).to_string())?;
+        term::print_text(&table(&list.tools).trim_fmt())?;
     }
     Ok(Exit::Completed)
 }

@@ -77,12 +77,12 @@ fn an_answer_that_does_not_fit_is_a_usage_error_that_names_it() {
     mrtr(["call", &url, "deploy", "service=api", "--answer", "confirm.ok=maybe"]).is(
         2,
         "",
-        "mrtr: --answer confirm.ok: it must be yes or no, not \"maybe\"; nothing was sent\n",
+        "mrtr: --answer confirm.ok: it must be yes or no, not \"maybe\"; the question was not answered\n",
     );
     mrtr(["call", &url, "deploy", "service=api", "--answer", "confirm.okay=yes"]).is(
         2,
         "",
-        "mrtr: --answer confirm.okay: it is not asked: the form has \"ok\"; nothing was sent\n",
+        "mrtr: --answer confirm.okay: it is not asked: the form has \"ok\"; the question was not answered\n",
     );
     mrtr(["call", &url, "deploy", "service=api", "--answer", "confirm=yes"]).is(
         2,

@@ -1,11 +1,9 @@
 //! The headers that mirror a request, so that a load balancer can route it without reading the body.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use serde_json::{Map, Value};
 
-use super::PROTOCOL_VERSION;
+use crate::wire::{PROTOCOL_VERSION, encode_value};
 
 /// Builds the headers of a request. `name` is the tool, prompt or resource it is about.
 pub(super) fn standard(method: &str, name: Option<&str>) -> HeaderMap {
@@ -21,15 +19,8 @@ pub(super) fn standard(method: &str, name: Option<&str>) -> HeaderMap {
 }
 
 /// Encodes text as a header value, as Base64 where plain ASCII would not carry it.
-///
-/// Spec: basic/transports/streamable-http#value-encoding.
 fn encode(text: &str) -> HeaderValue {
-    let is_plain_byte = |byte| matches!(byte, b' '..=b'~' | b'\t');
-    let is_padded = text.trim_matches([' ', '\t']) != text;
-    let looks_encoded = text.starts_with("=?base64?") && text.ends_with("?=");
-    let plain = text.bytes().all(is_plain_byte) && !is_padded && !looks_encoded;
-    let value = if plain { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) };
-    HeaderValue::from_str(&value).expect("visible ASCII by the test above, or Base64")
+    HeaderValue::from_str(&encode_value(text)).expect("visible ASCII, or Base64")
 }
 
 /// A tool parameter that is mirrored into a header.
@@ -121,16 +112,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn values_are_encoded_as_the_specification_shows() {
-        let encoded = |text: &str| encode(text).to_str().map(str::to_owned).unwrap_or_default();
-        assert_eq!(encoded("us-west1"), "us-west1");
-        assert_eq!(encoded("Hello, 世界"), "=?base64?SGVsbG8sIOS4lueVjA==?=");
-        assert_eq!(encoded(" padded "), "=?base64?IHBhZGRlZCA=?=");
-        assert_eq!(encoded("line1\nline2"), "=?base64?bGluZTEKbGluZTI=?=");
-        assert_eq!(encoded("=?base64?literal?="), "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=");
-    }
 
     #[test]
     fn parameters_are_mirrored_by_their_path() {

@@ -75,9 +75,6 @@ use self::driver::Operation;
 use self::headers::ParamHeader;
 use self::request::Template;
 
-/// The protocol revision this client speaks.
-pub const PROTOCOL_VERSION: &str = "2026-07-28";
-
 /// Calls one server.
 ///
 /// A client may run any number of operations at once; they share connections and nothing else.

@@ -6,7 +6,7 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::PROTOCOL_VERSION;
+use crate::wire::{PROTOCOL_VERSION, meta_key};
 
 /// The method and parameters shared by all requests of an operation.
 #[derive(Debug)]
@@ -60,8 +60,8 @@ impl Template {
 /// Returns the metadata every request carries.
 pub(super) fn meta(name: &str, version: &str, capabilities: Value) -> Map<String, Value> {
     let mut meta = Map::new();
-    meta.insert("io.modelcontextprotocol/protocolVersion".to_owned(), json!(PROTOCOL_VERSION));
-    meta.insert("io.modelcontextprotocol/clientInfo".to_owned(), json!({ "name": name, "version": version }));
-    meta.insert("io.modelcontextprotocol/clientCapabilities".to_owned(), capabilities);
+    meta.insert(meta_key::PROTOCOL_VERSION.to_owned(), json!(PROTOCOL_VERSION));
+    meta.insert(meta_key::CLIENT_INFO.to_owned(), json!({ "name": name, "version": version }));
+    meta.insert(meta_key::CLIENT_CAPABILITIES.to_owned(), capabilities);
     meta
 }

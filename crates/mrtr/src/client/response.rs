@@ -12,6 +12,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Kind;
+use crate::wire::{meta_key, result_type};
 
 /// A result, by what it means for the operation.
 #[derive(Debug)]
@@ -133,8 +134,8 @@ fn read_result(result: &RawValue) -> Result<Reply, String> {
         return Ok(Reply::Complete(result.to_owned()));
     };
     match text(result_type).as_deref() {
-        Some("complete") => Ok(Reply::Complete(result.to_owned())),
-        Some("input_required") => read_input_required(&head).map(Reply::InputRequired),
+        Some(result_type::COMPLETE) => Ok(Reply::Complete(result.to_owned())),
+        Some(result_type::INPUT_REQUIRED) => read_input_required(&head).map(Reply::InputRequired),
         Some("inputRequired") => Err(format!(
             r#"resultType is "inputRequired", the specification says "input_required"{}"#,
             draft_entries(head.input_requests)
@@ -251,7 +252,7 @@ fn draft_entry(key: &str, entry: &RawValue) -> Option<String> {
 fn server_name(meta: &RawValue) -> Option<String> {
     let meta: HashMap<String, &RawValue> = serde_json::from_str(meta.get()).ok()?;
     let info: HashMap<String, &RawValue> =
-        serde_json::from_str(meta.get("io.modelcontextprotocol/serverInfo")?.get()).ok()?;
+        serde_json::from_str(meta.get(meta_key::SERVER_INFO)?.get()).ok()?;
     text(info.get("name")?)
 }
 

@@ -199,7 +199,7 @@ impl<Q: Question> AskOutcome<Q> {
                 self.round.settle(id, State::Fallback);
                 return Ok(Some(Outcome::Accepted(value)));
             }
-            self.round.fail(Fault::MissingCapability(prepared.needs.clone()));
+            self.round.fail(Fault::MissingCapability(Box::new(prepared.needs.clone())));
             return Ok(None);
         }
         let request = self.question.request(&again);

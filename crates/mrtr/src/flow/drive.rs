@@ -82,7 +82,9 @@ impl<R> Future for Drive<R> {
         };
         match end {
             Some(end) => {
-                self.handler = None;
+                // What the handler holds is dropped now, so that its guards run; one that panics hurts nobody else.
+                let handler = self.handler.take();
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(handler)));
                 Poll::Ready(end)
             }
             None => Poll::Pending,

@@ -82,7 +82,7 @@ impl<T: DeserializeOwned + Send> Question for FormOf<T> {
         };
         let kept = again.kept.as_deref().and_then(|kept| serde_json::from_str(kept).ok());
         let schema = kept.map(|kept| form.with_defaults(&kept).to_string());
-        let schema = schema.as_deref().unwrap_or(form.json());
+        let schema = schema.as_deref().unwrap_or_else(|| form.json());
         format!(
             r#"{{"method":"elicitation/create","params":{{"mode":"form","message":{message},"requestedSchema":{schema}}}}}"#
         )

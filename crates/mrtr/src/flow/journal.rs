@@ -1,9 +1,12 @@
 //! The journal: what rounds settled and what they left open, in the order the handler called for it.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, value::RawValue};
 
+use super::answer::ElicitResult;
 use crate::seal::Digest;
 
 /// All entries of an operation. It lives only inside the request state.
@@ -73,17 +76,30 @@ impl State {
     pub(crate) fn is_settled(&self) -> bool {
         !matches!(self, Self::Open { .. })
     }
+}
 
-    /// Opens a question again and offers its earlier answer, if it had one. What is done stays done.
-    pub(crate) fn reopen(&mut self) {
-        if let Self::Answered { asked, answer } = self {
-            let kept = match answer {
-                Answer::Accepted(content) => Some(std::mem::take(content)),
-                Answer::Declined | Answer::Cancelled | Answer::Exhausted(_) => None,
-            };
-            *self = Self::Open { asked: *asked, attempts: 0, kept };
+/// Starts the questions of an expired operation again. What was answered, earlier or just now, is offered and counts only
+/// once it is given again; what is done stays done.
+pub(crate) fn reopen(journal: &mut Journal, answers: &mut HashMap<String, Box<RawValue>>) {
+    for entry in journal {
+        let late = answers.remove(&entry.key);
+        match &mut entry.state {
+            State::Answered { asked, answer } => {
+                let kept = match answer {
+                    Answer::Accepted(content) => Some(std::mem::take(content)),
+                    Answer::Declined | Answer::Cancelled | Answer::Exhausted(_) => None,
+                };
+                entry.state = State::Open { asked: *asked, attempts: 0, kept };
+            }
+            State::Open { kept, .. } => {
+                if let Some(Ok(ElicitResult::Accept(content))) = late.map(|late| ElicitResult::parse(&late)) {
+                    *kept = Some(Value::Object(content).to_string());
+                }
+            }
+            State::Done(_) | State::Fallback => {}
         }
     }
+    answers.clear();
 }
 
 impl fmt::Display for Kind {

@@ -29,7 +29,7 @@ pub use context::Context;
 pub(crate) use drive::{Drive, Handling, RoundEnd};
 pub use elicit::{FormOf, UrlVisit};
 pub use error::ContextError;
-pub(crate) use journal::Journal;
+pub(crate) use journal::{Journal, reopen};
 pub use model::{ClientRequest, CreateMessage, CreateMessageResult, Root};
 pub use outcome::Outcome;
 pub(crate) use round::{Fault, Round, Suspension};

@@ -82,7 +82,7 @@ pub(crate) struct UrlQuestion {
 #[derive(Debug, PartialEq)]
 pub(crate) enum Fault {
     /// The client cannot be asked this.
-    MissingCapability(ClientCapabilities),
+    MissingCapability(Box<ClientCapabilities>),
     /// The author's code broke a rule; the text is for the log.
     Author(String),
     /// The handler panicked; the text is for the log.
@@ -219,7 +219,7 @@ impl Round {
     pub(crate) fn fail(&self, fault: Fault) {
         let mut core = self.lock();
         match (&mut core.fault, fault) {
-            (Some(Fault::MissingCapability(known)), Fault::MissingCapability(more)) => known.merge(more),
+            (Some(Fault::MissingCapability(known)), Fault::MissingCapability(more)) => known.merge(*more),
             (Some(_), _) => {}
             (none, fault) => *none = Some(fault),
         }

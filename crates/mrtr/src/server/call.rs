@@ -2,21 +2,23 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 use tracing::{Instrument, debug, error, info_span, warn};
 
+use super::ToolResult;
 use super::arguments::Arguments;
-use super::dispatch::{Dispatch, Registered};
-use super::{ToolResult, result};
-use crate::flow::{ClientInfo, Context, Drive, Fault, Journal, Round, RoundEnd, Suspension};
+use super::dispatch::{Dispatch, Registered, members};
+use crate::flow::{ClientInfo, Context, Drive, Fault, Journal, Round, RoundEnd, Suspension, reopen};
 use crate::seal::{Binding, Claims, NONCE_LEN, Opened, Principal, StateError};
 use crate::wire::{Request, RpcError, json};
 
-/// What a leg answers: the members of its result.
+/// What a leg gives: the members of its result.
 type Answer = Result<String, RpcError>;
+
+/// `inputResponses`, raw, by key.
+type Answers = HashMap<String, Box<RawValue>>;
 
 impl Dispatch {
     /// `tools/call`: first leg or retry, it makes no difference to the handler.
@@ -29,15 +31,20 @@ impl Dispatch {
             return Err(RpcError::invalid_params(format!("Unknown tool: {shown}")));
         };
         let arguments = Arguments::parse(request.params.arguments)?;
-        let answers = answers(request.params.input_responses)?;
+        let mut answers = answers(request.params.input_responses)?;
         let binding = Binding::new("tools/call", &name.0, &arguments.canonical, principal.as_ref(), &self.audience);
-        let claims = self.resume(request, &binding)?;
+        let claims = self.resume(request, &binding, &mut answers)?;
         let span = info_span!("operation", tool = %name.0, round = claims.round + 1);
         self.run(registered, arguments, answers, claims, request, principal).instrument(span).await
     }
 
     /// What earlier rounds left, or the start of a new operation.
-    fn resume(&self, request: &Request<'_>, binding: &Binding) -> Result<Claims<Journal>, RpcError> {
+    fn resume(
+        &self,
+        request: &Request<'_>,
+        binding: &Binding,
+        answers: &mut Answers,
+    ) -> Result<Claims<Journal>, RpcError> {
         let Some(token) = &request.params.request_state else {
             return Ok(Claims::first(rand::random(), *binding, Journal::new()));
         };
@@ -48,7 +55,11 @@ impl Dispatch {
         };
         match opened {
             Ok(Opened::Live(claims)) => Ok(claims),
-            Ok(Opened::Expired(claims, ago)) if ago <= self.limits.reask_expired => Ok(reopen(claims, ago)),
+            Ok(Opened::Expired(mut claims, ago)) if ago <= self.limits.reask_expired => {
+                debug!(?ago, "the state has expired; its questions are asked again");
+                reopen(&mut claims.journal, answers);
+                Ok(claims)
+            }
             Ok(Opened::Expired(..)) => Err(refused(StateError::Expired)),
             Err(error) => Err(refused(error)),
         }
@@ -58,7 +69,7 @@ impl Dispatch {
         &self,
         registered: &Registered,
         arguments: Arguments,
-        answers: HashMap<String, Box<RawValue>>,
+        answers: Answers,
         mut claims: Claims<Journal>,
         request: &Request<'_>,
         principal: Option<Principal>,
@@ -134,20 +145,13 @@ impl Dispatch {
     }
 }
 
-/// An expired operation starts its questions again; what was answered is offered, what was done stays done.
-fn reopen(mut claims: Claims<Journal>, ago: Duration) -> Claims<Journal> {
-    debug!(?ago, "the state has expired; its questions are asked again");
-    claims.journal.iter_mut().for_each(|entry| entry.state.reopen());
-    claims
-}
-
 fn refused(error: StateError) -> RpcError {
     warn!("a request state was refused: {error}");
     RpcError::invalid_state()
 }
 
 fn complete(result: &ToolResult) -> Answer {
-    let members = result::members(result).map_err(|error| {
+    let members = members(result).map_err(|error| {
         error!("the tool's result cannot be written as JSON: {error}");
         RpcError::internal("the tool's result cannot be written as JSON")
     })?;
@@ -165,11 +169,11 @@ fn client(request: &Request<'_>) -> ClientInfo {
 }
 
 /// Reads `inputResponses` as raw answers by key. What the answers are worth is for their questions to say.
-fn answers(raw: Option<&RawValue>) -> Result<HashMap<String, Box<RawValue>>, RpcError> {
+fn answers(raw: Option<&RawValue>) -> Result<Answers, RpcError> {
     #[derive(Deserialize)]
     #[serde(transparent)]
-    struct ByKey(HashMap<String, Box<RawValue>>);
-    let Some(raw) = raw else { return Ok(HashMap::new()) };
+    struct ByKey(Answers);
+    let Some(raw) = raw else { return Ok(Answers::new()) };
     let malformed = |why: &dyn std::fmt::Display| RpcError::malformed_params(format!("params.inputResponses: {why}"));
     json::canonical(raw.get()).map_err(|error| malformed(&error))?;
     let ByKey(answers) = serde_json::from_str(raw.get()).map_err(|error| malformed(&error))?;

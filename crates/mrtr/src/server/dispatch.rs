@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use tracing::debug;
 
@@ -79,6 +80,7 @@ impl Dispatch {
                 return Err(BuildError::DuplicateTool(name));
             }
         }
+        let text = |list: &Value| members(list).expect("a JSON value can be written");
         let tool_list = json!({ "tools": definitions, "ttlMs": LIST_TTL_MS, "cacheScope": "public" });
         Ok(Self {
             tools,
@@ -87,8 +89,8 @@ impl Dispatch {
             clock,
             limits: server.limits,
             result_end: format!(",\"_meta\":{}", json!({ meta_key::SERVER_INFO: info })),
-            discovery: members(&discovery),
-            tool_list: members(&tool_list),
+            discovery: text(&discovery),
+            tool_list: text(&tool_list),
         })
     }
 
@@ -182,10 +184,12 @@ fn refuse(id: Option<&RequestId>, error: &RpcError) -> Reply {
     Reply { status: error.status(), body: error.to_response(id) }
 }
 
-/// An object's members without its braces, so that a writer can add more.
-pub(super) fn members(object: &Value) -> String {
-    let text = object.to_string();
-    text[1..text.len() - 1].to_owned()
+/// A value's members without the braces around them, so that a writer can add more. The value is an object.
+pub(super) fn members(object: &impl Serialize) -> serde_json::Result<String> {
+    let mut text = serde_json::to_string(object)?;
+    text.pop();
+    text.remove(0);
+    Ok(text)
 }
 
 impl std::fmt::Debug for Incoming<'_> {

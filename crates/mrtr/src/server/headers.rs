@@ -33,8 +33,9 @@ pub(super) fn check(headers: &dyn HeaderSource, request: &Request<'_>, version: 
     expect(headers, "MCP-Protocol-Version", version, Encoding::Plain)?;
     expect(headers, "Mcp-Method", &request.method, Encoding::Plain)?;
     if NAMED.contains(&&*request.method) {
-        let target = request.params.name.as_ref().or(request.params.uri.as_ref());
-        let target = target.map_or("", |text| &*text.0);
+        let by_uri = request.method == "resources/read";
+        let target = if by_uri { &request.params.uri } else { &request.params.name };
+        let target = target.as_ref().map_or("", |text| &*text.0);
         expect(headers, "Mcp-Name", target, Encoding::Sentinel)?;
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::flow::ContextError;
 
@@ -165,14 +165,10 @@ impl fmt::Debug for ToolError {
     }
 }
 
-/// The members of a complete result, without the braces: for writers that add members of their own.
-pub(super) fn members(result: &ToolResult) -> Result<String, serde_json::Error> {
-    let object = serde_json::to_string(&json!(result))?;
-    Ok(object[1..object.len() - 1].to_owned())
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[derive(Debug, thiserror::Error)]

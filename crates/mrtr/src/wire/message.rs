@@ -13,6 +13,7 @@ use super::{Meta, RequestId, RpcError};
 
 /// A message from a client.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one per call, on the stack")]
 pub(crate) enum Message<'a> {
     /// Wants an answer.
     Request(Request<'a>),
@@ -80,7 +81,7 @@ impl<'a> Message<'a> {
     /// # Errors
     /// `-32700` not JSON, `-32600` not a request (batches, responses, `null` ids, duplicate members), `-32602`
     /// parameters that are not what their names say. The error carries the request's id wherever one can be read.
-    pub(crate) fn parse(body: &'a [u8]) -> Result<Self, Malformed<'a>> {
+    pub(crate) fn parse(body: &'a [u8]) -> Result<Self, Box<Malformed<'a>>> {
         let text =
             std::str::from_utf8(body).map_err(|_| Malformed::frame(None, RpcError::parse("the body is not UTF-8")))?;
         match serde_json::from_str::<Object<Frame<'a, Object<Params<'a>>>>>(text) {
@@ -98,7 +99,7 @@ impl<'a> Message<'a> {
     }
 
     #[cold]
-    fn parse_in_stages(text: &'a str, error: &serde_json::Error) -> Result<Self, Malformed<'a>> {
+    fn parse_in_stages(text: &'a str, error: &serde_json::Error) -> Result<Self, Box<Malformed<'a>>> {
         let frame = match serde_json::from_str::<Object<Frame<'a, &'a RawValue>>>(text) {
             Ok(Object(frame)) => frame,
             Err(error) => return Err(Malformed::frame(recover_id(text), frame_error(text, &error))),
@@ -112,7 +113,7 @@ impl<'a> Message<'a> {
             _ => error.to_string(),
         };
         let error = RpcError::malformed_params(format!("params are malformed: {error}"));
-        Err(Malformed { id, method: Some(method), error })
+        Err(Box::new(Malformed { id, method: Some(method), error }))
     }
 }
 
@@ -122,7 +123,7 @@ struct Envelope<'a> {
 }
 
 impl<'a, P> Frame<'a, P> {
-    fn envelope(&self) -> Result<Envelope<'a>, Malformed<'a>> {
+    fn envelope(&self) -> Result<Envelope<'a>, Box<Malformed<'a>>> {
         let id = self.id.map(RequestId::parse).transpose().map_err(|error| Malformed::frame(None, error))?;
         let invalid = |message| Malformed::frame(id.clone(), RpcError::invalid_request(message));
         if self.jsonrpc.as_ref().is_none_or(|version| version.0 != "2.0") {
@@ -136,8 +137,8 @@ impl<'a, P> Frame<'a, P> {
 }
 
 impl Malformed<'_> {
-    fn frame(id: Option<RequestId>, error: RpcError) -> Self {
-        Self { id, method: None, error }
+    fn frame(id: Option<RequestId>, error: RpcError) -> Box<Self> {
+        Box::new(Self { id, method: None, error })
     }
 }
 
