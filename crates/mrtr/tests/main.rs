@@ -2,5 +2,12 @@
 
 #![allow(missing_docs, missing_debug_implementations, unreachable_pub, reason = "tests")]
 
+mod attacks;
+mod clients;
+mod drift;
 mod flows;
+mod limits;
+mod replay;
+mod tools;
+mod waits;
 mod world;

@@ -251,8 +251,7 @@ fn draft_entry(key: &str, entry: &RawValue) -> Option<String> {
 
 fn server_name(meta: &RawValue) -> Option<String> {
     let meta: HashMap<String, &RawValue> = serde_json::from_str(meta.get()).ok()?;
-    let info: HashMap<String, &RawValue> =
-        serde_json::from_str(meta.get(meta_key::SERVER_INFO)?.get()).ok()?;
+    let info: HashMap<String, &RawValue> = serde_json::from_str(meta.get(meta_key::SERVER_INFO)?.get()).ok()?;
     text(info.get("name")?)
 }
 

@@ -41,7 +41,7 @@ impl<R> Drive<R> {
 
     fn poll_handler(&mut self, task: &mut Task<'_>) -> Option<RoundEnd<R>> {
         let handler = self.handler.as_mut()?;
-        match catch_unwind(AssertUnwindSafe(|| handler.as_mut().poll(task))) {
+        match guarded(|| handler.as_mut().poll(task)) {
             Ok(Poll::Ready(output)) => Some(match self.round.finish() {
                 Some(fault) => RoundEnd::Failed(fault),
                 None => RoundEnd::Finished(output),
@@ -50,9 +50,9 @@ impl<R> Drive<R> {
                 Ok(suspension) => RoundEnd::Suspended(suspension),
                 Err(fault) => RoundEnd::Failed(fault),
             }),
-            Err(panic) => {
+            Err(fault) => {
                 self.round.close();
-                Some(RoundEnd::Failed(Fault::Panicked(panic_text(&*panic))))
+                Some(RoundEnd::Failed(fault))
             }
         }
     }
@@ -81,12 +81,10 @@ impl<R> Future for Drive<R> {
             end => end,
         };
         match end {
-            Some(end) => {
-                // What the handler holds is dropped now, so that its guards run; one that panics hurts nobody else.
-                let handler = self.handler.take();
-                let _ = catch_unwind(AssertUnwindSafe(|| drop(handler)));
-                Poll::Ready(end)
-            }
+            Some(end) => Poll::Ready(match guarded(|| self.handler = None) {
+                Ok(()) => end,
+                Err(fault) => RoundEnd::Failed(fault),
+            }),
             None => Poll::Pending,
         }
     }
@@ -100,6 +98,11 @@ impl<R> Drop for Drive<R> {
 
 /// Only boxes inside: nothing is pinned in place.
 impl<R> Unpin for Drive<R> {}
+
+/// Runs the author's code, which may panic: in its first lines, at work, or when it is dropped.
+pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Fault> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| Fault::Panicked(panic_text(&*panic)))
+}
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
