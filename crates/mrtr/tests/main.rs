@@ -3,10 +3,12 @@
 #![allow(missing_docs, missing_debug_implementations, unreachable_pub, reason = "tests")]
 
 mod attacks;
+mod cases;
 mod clients;
 mod drift;
 mod flows;
 mod limits;
+mod protocol;
 mod replay;
 mod tools;
 mod waits;
