@@ -1,14 +1,11 @@
-//! One message in, one reply out: frames, ids, metadata, headers, and what each kind of breakage is answered with.
+//! One message in, one reply out: frames, ids, metadata, and what each kind of breakage is answered with.
 
-use std::collections::HashMap;
-
-use mrtr::server::{BuildError, Header, HeaderSource, Incoming};
-use mrtr::{Context, Json, NoArguments, Server, Tool};
+use mrtr::{Context, Json, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::tools::{cancel_subscription, deploy_release};
+use crate::tools::deploy_release;
 use crate::world::{Effects, World, everything, request};
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}"#;
@@ -30,7 +27,8 @@ fn echo(effects: &Effects) -> Tool {
     })
 }
 
-fn world() -> (World, Effects) {
+/// A fleet with a tool that says its arguments back and one that asks.
+pub fn world() -> (World, Effects) {
     let effects = Effects::default();
     let (echo, deploy) = (echo(&effects).description("Says it back").title("Echo"), deploy_release(&effects));
     (World::of(|server| server.tool(echo.clone()).tool(deploy.clone())), effects)
@@ -268,70 +266,6 @@ fn a_method_there_is_not_is_404() {
 }
 
 #[test]
-fn every_result_says_what_it_is_and_who_sent_it() {
-    let (world, _) = world();
-    let server = json!({ "io.modelcontextprotocol/serverInfo": { "name": "test", "version": "1.0.0" } });
-    let reply = |method: &str, params: Value| {
-        serde_json::from_slice::<Value>(&world.send(&request(1, method, &everything(), params)).body).expect("JSON")
-    };
-    let deploy = json!({ "name": "deploy_release", "arguments": { "service": "api", "version": "1" } });
-    for (method, params, kind) in [
-        ("tools/call", deploy, "input_required"),
-        ("tools/call", json!({ "name": "echo", "arguments": { "count": 1 } }), "complete"),
-        ("tools/call", json!({ "name": "echo" }), "complete"),
-        ("tools/list", json!({}), "complete"),
-        ("server/discover", json!({}), "complete"),
-    ] {
-        let reply = reply(method, params);
-        assert_eq!((&reply["result"]["resultType"], &reply["result"]["_meta"]), (&json!(kind), &server), "{reply}");
-    }
-}
-
-#[test]
-fn tools_are_listed_in_order_with_their_schemas_and_a_lifetime() {
-    let (world, _) = world();
-    let params = json!({ "requestState": "m1.AAAA", "inputResponses": { "a": { "action": "accept" } }, "cursor": "x" });
-    let reply = world.send(&request(1, "tools/list", &everything(), params));
-    let list: Value = serde_json::from_slice(&reply.body).expect("JSON");
-    let echo = json!({
-        "name": "echo",
-        "title": "Echo",
-        "description": "Says it back",
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "count": { "type": "integer", "format": "uint32", "description": "How many", "minimum": 1 },
-                "ratio": { "type": ["number", "null"], "format": "double" },
-                "label": { "type": ["string", "null"] },
-            },
-            "required": ["count"],
-        },
-    });
-    assert_eq!(list["result"]["tools"][0], echo);
-    assert_eq!(list["result"]["tools"][1]["name"], "deploy_release");
-    assert_eq!((&list["result"]["ttlMs"], &list["result"]["cacheScope"]), (&json!(300_000), &json!("public")));
-    assert!(list["result"].get("inputRequests").is_none(), "{list}");
-}
-
-#[test]
-fn a_server_says_what_it_speaks_and_offers() {
-    let world = World::of(|server| server.title("Test").instructions("Ask first."));
-    let reply = world.send(&request(1, "server/discover", &json!({}), json!({})));
-    let reply: Value = serde_json::from_slice(&reply.body).expect("JSON");
-    let server = json!({ "name": "test", "version": "1.0.0", "title": "Test" });
-    let expected = json!({
-        "resultType": "complete",
-        "supportedVersions": ["2026-07-28"],
-        "capabilities": { "tools": {} },
-        "ttlMs": 300_000,
-        "cacheScope": "public",
-        "instructions": "Ask first.",
-        "_meta": { "io.modelcontextprotocol/serverInfo": server },
-    });
-    assert_eq!(reply["result"], expected);
-}
-
-#[test]
 fn arguments_the_model_got_wrong_are_its_to_correct() {
     let (world, effects) = world();
     for (arguments, names) in [
@@ -361,104 +295,4 @@ fn a_whole_float_is_an_integer_and_a_fraction_stays_one() {
         let echoed = &reply["result"]["structuredContent"];
         assert_eq!((&echoed["count"], &echoed["ratio"]), (&count, &ratio), "{arguments}: {reply}");
     }
-}
-
-struct Headers(HashMap<&'static str, &'static str>);
-
-impl HeaderSource for Headers {
-    fn get(&self, name: &str) -> Header<'_> {
-        match self.0.get(name) {
-            None => Header::Absent,
-            Some(&"invalid") => Header::Invalid,
-            Some(value) => Header::Value(value),
-        }
-    }
-}
-
-const GOOD: [(&str, &str); 3] =
-    [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "cancel_subscription")];
-
-fn with_headers(body: &str, change: &[(&'static str, Option<&'static str>)]) -> Value {
-    let mut headers = Headers(GOOD.into_iter().collect());
-    for (name, value) in change {
-        match value {
-            Some(value) => headers.0.insert(name, value),
-            None => headers.0.remove(name),
-        };
-    }
-    let world = World::with(cancel_subscription(&Effects::default()));
-    let incoming = Incoming { body: body.as_bytes(), headers: Some(&headers), principal: None };
-    let reply = crate::world::to_the_end(world.instances[0].handle(incoming));
-    let mut message: Value = serde_json::from_slice(&reply.body).expect("JSON");
-    message["status"] = json!(reply.status);
-    message
-}
-
-fn cancelling() -> String {
-    call("1", r#""name":"cancel_subscription","arguments":{"account":"a"}"#)
-}
-
-#[test]
-fn headers_must_say_what_the_body_says() {
-    assert_eq!(with_headers(&cancelling(), &[])["result"]["resultType"], "input_required");
-    for (name, value, shown) in [
-        ("mcp-protocol-version", None, "MCP-Protocol-Version is missing"),
-        (
-            "mcp-protocol-version",
-            Some("2025-11-25"),
-            "MCP-Protocol-Version is \"2025-11-25\", the body says \"2026-07-28\"",
-        ),
-        ("mcp-protocol-version", Some("invalid"), "MCP-Protocol-Version must be given once"),
-        ("mcp-method", None, "Mcp-Method is missing"),
-        ("mcp-method", Some("tools/list"), "Mcp-Method is \"tools/list\", the body says \"tools/call\""),
-        ("mcp-method", Some("Tools/Call"), "Mcp-Method is"),
-        ("mcp-name", None, "Mcp-Name is missing"),
-        ("mcp-name", Some("refund"), "Mcp-Name is \"refund\""),
-        ("mcp-name", Some("=?base64?%%?="), "Mcp-Name is not valid Base64"),
-        ("mcp-name", Some("invalid"), "Mcp-Name must be given once"),
-    ] {
-        let reply = with_headers(&cancelling(), &[(name, value)]);
-        assert_eq!(
-            (&reply["error"]["code"], &reply["status"], &reply["id"]),
-            (&json!(-32020), &json!(400), &json!(1)),
-            "{reply}"
-        );
-        assert!(reply["error"]["message"].as_str().expect("text").contains(shown), "{reply}");
-    }
-}
-
-#[test]
-fn a_name_may_be_encoded_and_a_list_has_none() {
-    let encoded = [("mcp-name", Some("=?base64?Y2FuY2VsX3N1YnNjcmlwdGlvbg==?="))];
-    assert_eq!(with_headers(&cancelling(), &encoded)["result"]["resultType"], "input_required");
-    let list = request(1, "tools/list", &json!({}), json!({}));
-    let reply = with_headers(&list, &[("mcp-method", Some("tools/list")), ("mcp-name", None)]);
-    assert_eq!(reply["result"]["tools"][0]["name"], "cancel_subscription");
-}
-
-#[test]
-fn an_unsupported_version_is_said_where_headers_and_body_agree_on_it() {
-    let old = cancelling().replace("2026-07-28", "2025-11-25");
-    let reply = with_headers(&old, &[("mcp-protocol-version", Some("2025-11-25"))]);
-    assert_eq!((&reply["error"]["code"], &reply["status"]), (&json!(-32022), &json!(400)), "{reply}");
-    let bare = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#;
-    let reply = with_headers(bare, &[("mcp-protocol-version", Some("2025-06-18")), ("mcp-method", Some("tools/list"))]);
-    assert_eq!(reply["error"]["data"]["requested"], "2025-06-18", "{reply}");
-    let reply = with_headers(bare, &[("mcp-method", Some("tools/list"))]);
-    assert_eq!(reply["error"]["code"], -32602, "{reply}");
-}
-
-#[test]
-fn a_server_that_cannot_work_is_not_built() {
-    let tool = |name: &str| Tool::new(name, async |_: NoArguments, _: Context| "ok");
-    let build = |server: Server| server.build().expect_err("refused").to_string();
-    assert_eq!(
-        Server::new("s", "1").tool(tool("a")).tool(tool("a")).build().expect_err("refused"),
-        BuildError::DuplicateTool("a".into())
-    );
-    for name in ["", "a b", "a/b", "é", &"a".repeat(129)] {
-        assert!(build(Server::new("s", "1").tool(tool(name))).contains("is not 1 to 128 characters"), "{name}");
-    }
-    let list = Tool::new("list", async |_: Vec<String>, _: Context| "ok");
-    assert!(build(Server::new("s", "1").tool(list)).starts_with("tool \"list\": "));
 }

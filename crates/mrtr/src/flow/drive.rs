@@ -50,9 +50,9 @@ impl<R> Drive<R> {
                 Ok(suspension) => RoundEnd::Suspended(suspension),
                 Err(fault) => RoundEnd::Failed(fault),
             }),
-            Err(fault) => {
+            Err(panic) => {
                 self.round.close();
-                Some(RoundEnd::Failed(fault))
+                Some(RoundEnd::Failed(Fault::Panicked(panic)))
             }
         }
     }
@@ -83,7 +83,7 @@ impl<R> Future for Drive<R> {
         match end {
             Some(end) => Poll::Ready(match guarded(|| self.handler = None) {
                 Ok(()) => end,
-                Err(fault) => RoundEnd::Failed(fault),
+                Err(panic) => RoundEnd::Failed(Fault::Panicked(panic)),
             }),
             None => Poll::Pending,
         }
@@ -100,8 +100,11 @@ impl<R> Drop for Drive<R> {
 impl<R> Unpin for Drive<R> {}
 
 /// Runs the author's code, which may panic: in its first lines, at work, or when it is dropped.
-pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Fault> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| Fault::Panicked(panic_text(&*panic)))
+///
+/// # Errors
+/// The panic's text, for [`Fault::Panicked`].
+pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panic_text(&*panic))
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {
