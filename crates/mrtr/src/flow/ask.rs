@@ -95,15 +95,7 @@ pub struct AskOutcome<Q: Question> {
 
 impl<Q: Question> Ask<Q> {
     pub(super) fn new(round: Arc<Round>, key: String, question: Q) -> Self {
-        Self(AskOutcome {
-            question,
-            round,
-            key,
-            attempts: DEFAULT_ATTEMPTS,
-            fallback: None,
-            begun: false,
-            open: None,
-        })
+        Self(AskOutcome { question, round, key, attempts: DEFAULT_ATTEMPTS, fallback: None, begun: false, open: None })
     }
 
     /// Gives the outcome instead of turning refusals into errors.
@@ -155,7 +147,8 @@ impl<Q: Question> AskOutcome<Q> {
             State::Answered { answer: Answer::Declined, .. } => Ok(Some(Outcome::Declined)),
             State::Answered { answer: Answer::Cancelled, .. } => Ok(Some(Outcome::Cancelled)),
             State::Answered { answer: Answer::Exhausted(problems), .. } => Err(self.exhausted(problems)),
-            State::Fallback | State::Done(_) | State::Open { .. } | State::Expired { .. } => match self.fallback.take() {
+            State::Fallback | State::Done(_) | State::Open { .. } | State::Expired { .. } => match self.fallback.take()
+            {
                 Some(value) => Ok(Some(Outcome::Accepted(value))),
                 None => Ok(self.author_error("an earlier round went on with a fallback that is gone now")),
             },

@@ -114,7 +114,9 @@ impl Entry {
 /// The content of an accepted answer, unchecked: whoever offers it again picks what is valid.
 fn content(answer: &RawValue) -> Option<String> {
     match ElicitResult::parse(answer) {
-        Ok(ElicitResult::Accept(content)) => Some(Value::Object(content).to_string()).filter(|kept| kept.len() <= MAX_KEPT),
+        Ok(ElicitResult::Accept(content)) => {
+            Some(Value::Object(content).to_string()).filter(|kept| kept.len() <= MAX_KEPT)
+        }
         Ok(ElicitResult::Decline | ElicitResult::Cancel) | Err(_) => None,
     }
 }

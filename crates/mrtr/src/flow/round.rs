@@ -147,7 +147,12 @@ impl Round {
     }
 
     /// Adds what earlier rounds settled and what this one brings.
-    pub(crate) fn resume(mut self, journal: Journal, answers: HashMap<String, Box<RawValue>>, accept_unasked: bool) -> Self {
+    pub(crate) fn resume(
+        mut self,
+        journal: Journal,
+        answers: HashMap<String, Box<RawValue>>,
+        accept_unasked: bool,
+    ) -> Self {
         let core = self.core.get_mut().unwrap_or_else(PoisonError::into_inner);
         core.prior = journal.into_iter().map(|entry| Prior { entry, called: false }).collect();
         core.answers = answers;
@@ -170,7 +175,8 @@ impl Round {
             return Ok(Begun::Held);
         }
         if core.calls.iter().any(|call| call.entry.key == key && call.phase != Phase::Dropped) {
-            core.fault = Some(Fault::Author(format!("key {key:?} is used twice in one operation; keys must be unique")));
+            core.fault =
+                Some(Fault::Author(format!("key {key:?} is used twice in one operation; keys must be unique")));
             return Ok(Begun::Held);
         }
         match core.begin(key, kind, asked) {

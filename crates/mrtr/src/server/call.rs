@@ -33,8 +33,7 @@ impl Dispatch {
         };
         let arguments = Arguments::parse(request.params.arguments)?;
         let mut answers = answers(request.params.input_responses)?;
-        let binding =
-            Binding::new("tools/call", &name.0, &arguments.canonical, principal.as_ref(), &self.audience);
+        let binding = Binding::new("tools/call", &name.0, &arguments.canonical, principal.as_ref(), &self.audience);
         let claims = self.resume(request, &binding, &mut answers)?;
         let span = info_span!("operation", tool = %name.0, round = claims.round + 1);
         self.run(registered, arguments, answers, claims, request, principal).instrument(span).await
@@ -192,8 +191,10 @@ fn answers(raw: Option<&RawValue>) -> Result<Answers, RpcError> {
 
 /// The journal's keys and what each costs, largest first.
 fn sizes(journal: &Journal) -> String {
-    let mut sizes: Vec<(usize, &str)> =
-        journal.iter().map(|entry| (postcard::to_allocvec(entry).map_or(0, |bytes| bytes.len()), &*entry.key)).collect();
+    let mut sizes: Vec<(usize, &str)> = journal
+        .iter()
+        .map(|entry| (postcard::to_allocvec(entry).map_or(0, |bytes| bytes.len()), &*entry.key))
+        .collect();
     sizes.sort_by(|a, b| b.cmp(a));
     let named: Vec<String> = sizes.iter().take(5).map(|(bytes, key)| format!("{key:?} {bytes} bytes")).collect();
     named.join(", ")

@@ -81,12 +81,17 @@ impl<'a> Message<'a> {
     /// `-32700` not JSON, `-32600` not a request (batches, responses, `null` ids, duplicate members), `-32602`
     /// parameters that are not what their names say. The error carries the request's id wherever one can be read.
     pub(crate) fn parse(body: &'a [u8]) -> Result<Self, Malformed<'a>> {
-        let text = std::str::from_utf8(body).map_err(|_| Malformed::frame(None, RpcError::parse("the body is not UTF-8")))?;
+        let text =
+            std::str::from_utf8(body).map_err(|_| Malformed::frame(None, RpcError::parse("the body is not UTF-8")))?;
         match serde_json::from_str::<Object<Frame<'a, Object<Params<'a>>>>>(text) {
             Ok(Object(frame)) => {
                 let Envelope { id, method } = frame.envelope()?;
                 let Some(id) = id else { return Ok(Message::Notification) };
-                Ok(Message::Request(Request { id, method, params: frame.params.map(|Object(params)| params).unwrap_or_default() }))
+                Ok(Message::Request(Request {
+                    id,
+                    method,
+                    params: frame.params.map(|Object(params)| params).unwrap_or_default(),
+                }))
             }
             Err(error) => Self::parse_in_stages(text, &error),
         }
@@ -146,9 +151,9 @@ fn frame_error(text: &str, error: &serde_json::Error) -> RpcError {
     let broken = serde_json::from_str::<IgnoredAny>(text).err();
     let error = broken.as_ref().unwrap_or(error);
     match error.classify() {
-        Category::Data if text.trim_start().starts_with('[') => RpcError::invalid_request(
-            "batches are not part of MCP: send one message per request",
-        ),
+        Category::Data if text.trim_start().starts_with('[') => {
+            RpcError::invalid_request("batches are not part of MCP: send one message per request")
+        }
         Category::Data => RpcError::invalid_request(format!("not a JSON-RPC request: {error}")),
         Category::Syntax | Category::Eof | Category::Io => RpcError::parse(format!("the body is not JSON: {error}")),
     }
