@@ -150,7 +150,6 @@ fn reopen(mut claims: Claims<Journal>, ago: Duration, answers: &mut Answers) -> 
     for entry in &mut claims.journal {
         entry.expire(answers.remove(&entry.key).as_deref());
     }
-    answers.clear();
     claims
 }
 
