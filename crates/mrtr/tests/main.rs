@@ -4,11 +4,16 @@
 #![allow(clippy::needless_pass_by_value, reason = "json!(..) reads better without a borrow")]
 
 mod attacks;
+mod cases;
 mod clients;
 mod drift;
 mod flows;
+mod headers;
 mod laws;
 mod limits;
+mod offers;
+mod protocol;
+mod questions;
 mod regression;
 mod replay;
 mod tools;

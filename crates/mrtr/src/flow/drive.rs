@@ -52,9 +52,9 @@ impl<R> Drive<R> {
                 Standing::GaveWay => Standing::GaveWay,
                 Standing::Waits => Standing::Waits,
             },
-            Err(fault) => {
+            Err(panic) => {
                 self.round.close();
-                Standing::Ended(RoundEnd::Failed(fault))
+                Standing::Ended(RoundEnd::Failed(Fault::Panicked(panic)))
             }
         }
     }
@@ -86,7 +86,7 @@ impl<R> Future for Drive<R> {
         // What the handler holds is dropped now, so that its guards run; they are the author's code too.
         Poll::Ready(match guarded(|| self.handler = None) {
             Ok(()) => end,
-            Err(fault) => RoundEnd::Failed(fault),
+            Err(panic) => RoundEnd::Failed(Fault::Panicked(panic)),
         })
     }
 }
@@ -101,8 +101,11 @@ impl<R> Drop for Drive<R> {
 impl<R> Unpin for Drive<R> {}
 
 /// Runs the author's code, which may panic: in its first lines, at work, or when it is dropped.
-pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Fault> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| Fault::Panicked(panic_text(&*panic)))
+///
+/// # Errors
+/// The panic's text, for [`Fault::Panicked`].
+pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panic_text(&*panic))
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {
