@@ -3,6 +3,10 @@
 #![allow(missing_docs, missing_debug_implementations, unreachable_pub, reason = "tests")]
 
 mod flows;
+mod fuzz;
 mod laws;
+mod properties;
+#[cfg(feature = "client")]
+mod properties_client;
 mod regression;
 mod world;
