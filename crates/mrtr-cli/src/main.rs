@@ -1,2 +1,48 @@
-//! The `mrtr` program.
-fn main() {}
+//! The `mrtr` program: call MCP servers, answer their questions in a terminal or from flags, see what went over the wire.
+//!
+//! This file parses, runs and maps what happened to an exit code. Flags are in [`args`], one file per subcommand in
+//! [`command`], everything a person at a terminal sees in [`term`].
+
+mod args;
+mod command;
+mod exit;
+mod report;
+mod term;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+use crate::exit::{Exit, Failure};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            return conclude(Err(Failure::new(Exit::Failed, format!("cannot start: {error}"))));
+        }
+    };
+    let outcome = runtime.block_on(run(cli.command));
+    // A prompt may still be waiting for a key in a thread of its own; it is not waited for.
+    runtime.shutdown_background();
+    conclude(outcome)
+}
+
+async fn run(command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Call(args) => command::call::run(args).await,
+        Command::Tools(args) => command::tools::run(args).await,
+    }
+}
+
+fn conclude(outcome: Result<Exit, Failure>) -> ExitCode {
+    match outcome {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            term::complain(&failure.message);
+            failure.exit.into()
+        }
+    }
+}

@@ -57,10 +57,7 @@ enum Given {
 impl Answer {
     /// Accepts a form with these fields, or a URL (whose answer never carries content).
     pub fn accept(content: impl IntoIterator<Item = (String, Value)>) -> Self {
-        Self(Given::Elicited(
-            Action::Accept,
-            content.into_iter().collect(),
-        ))
+        Self(Given::Elicited(Action::Accept, content.into_iter().collect()))
     }
 
     /// Declines: the user said no.
@@ -96,9 +93,7 @@ impl Answer {
                 Some(json!({ "action": "accept", "content": content }))
             }
             Given::Elicited(action, _) => Some(json!({ "action": action.as_str() })),
-            Given::Result(result) => {
-                (!kind.is_elicitation() && result.is_object()).then_some(result)
-            }
+            Given::Result(result) => (!kind.is_elicitation() && result.is_object()).then_some(result),
         }
     }
 }

@@ -18,8 +18,8 @@ use super::pace::Pace;
 use super::request::{Retry, Template};
 use super::response::{self, InputRequest, InputRequired, Reply};
 use super::{
-    Action, Answer, Ask, CallError, Client, Event, Incoming, Kind, NotAnswered, Outgoing, Output,
-    RoundOutcome, RoundTrace, failure,
+    Action, Answer, Ask, CallError, Client, Event, Incoming, Kind, NotAnswered, Outgoing, Output, RoundOutcome,
+    RoundTrace, failure,
 };
 
 /// An operation under way.
@@ -75,11 +75,7 @@ impl<'c> Operation<'c> {
         loop {
             match self.exchange(&retry).await? {
                 Reply::Complete(result) => {
-                    return Ok(Output {
-                        result,
-                        refusals: self.refusals,
-                        rounds: self.rounds,
-                    });
+                    return Ok(Output { result, refusals: self.refusals, rounds: self.rounds });
                 }
                 Reply::InputRequired(required) => retry = self.gather(required).await?,
             }
@@ -96,26 +92,12 @@ impl<'c> Operation<'c> {
             body: self.template.render(id, retry),
             max_response_bytes: self.client.max_response_bytes,
         };
-        self.client.observe(&Event::Request {
-            round,
-            headers: &request.headers,
-            body: &request.body,
-        });
+        self.client.observe(&Event::Request { round, headers: &request.headers, body: &request.body });
         let start = Instant::now();
         let incoming = self.send(&request).await?;
         let elapsed = start.elapsed();
-        let Incoming {
-            status,
-            headers,
-            body,
-        } = &incoming;
-        self.client.observe(&Event::Response {
-            round,
-            status: *status,
-            headers,
-            body,
-            elapsed,
-        });
+        let Incoming { status, headers, body } = &incoming;
+        self.client.observe(&Event::Response { round, status: *status, headers, body, elapsed });
         let reply = response::read(body, id);
         self.rounds.push(RoundTrace {
             round,
@@ -126,8 +108,7 @@ impl<'c> Operation<'c> {
             elapsed,
             headers: headers.clone(),
         });
-        self.client
-            .observe(&Event::Round(&self.rounds[self.rounds.len() - 1]));
+        self.client.observe(&Event::Round(&self.rounds[self.rounds.len() - 1]));
         reply.map_err(|failure| failure::explain(self.client.server(), round, &incoming, failure))
     }
 
@@ -153,27 +134,13 @@ impl<'c> Operation<'c> {
         }
         let pause = self.admit(&required)?;
         let start = Instant::now();
-        let InputRequired {
-            requests,
-            state,
-            server_name,
-        } = required;
-        let input_responses = if requests.is_empty() {
-            None
-        } else {
-            Some(self.answer(requests, server_name).await?)
-        };
+        let InputRequired { requests, state, server_name } = required;
+        let input_responses = if requests.is_empty() { None } else { Some(self.answer(requests, server_name).await?) };
         if let Some(pause) = pause.and_then(|pause| pause.checked_sub(start.elapsed())) {
-            self.client.observe(&Event::Pause {
-                round: self.round,
-                pause,
-            });
+            self.client.observe(&Event::Pause { round: self.round, pause });
             sleep(pause).await;
         }
-        Ok(Retry {
-            input_responses,
-            request_state: state,
-        })
+        Ok(Retry { input_responses, request_state: state })
     }
 
     /// Counts the round against its cap, and returns the least time until the next request.
@@ -181,11 +148,7 @@ impl<'c> Operation<'c> {
     /// A round that asks nothing, or only repeats a URL the user has already agreed to open, is a wait: the server
     /// has no news yet. Waits have a cap of their own and are paced, however fast the responder is.
     fn admit(&mut self, required: &InputRequired) -> Result<Option<Duration>, CallError> {
-        if required
-            .requests
-            .iter()
-            .all(|(key, request)| self.has_consent(key, request))
-        {
+        if required.requests.iter().all(|(key, request)| self.has_consent(key, request)) {
             self.waits += 1;
             let limit = self.client.max_waits;
             return if self.waits > limit {
@@ -197,20 +160,12 @@ impl<'c> Operation<'c> {
         self.pace.reset();
         self.asking_rounds += 1;
         let limit = self.client.max_rounds;
-        if self.asking_rounds > limit {
-            Err(CallError::TooManyRounds { limit })
-        } else {
-            Ok(None)
-        }
+        if self.asking_rounds > limit { Err(CallError::TooManyRounds { limit }) } else { Ok(None) }
     }
 
     fn has_consent(&self, key: &str, request: &InputRequest) -> bool {
-        let consented = self
-            .answered
-            .get(key)
-            .and_then(|answered| answered.consented_url.as_deref());
-        request.kind == Kind::Url
-            && consented.is_some_and(|url| request.url().as_deref() == Some(url))
+        let consented = self.answered.get(key).and_then(|answered| answered.consented_url.as_deref());
+        request.kind == Kind::Url && consented.is_some_and(|url| request.url().as_deref() == Some(url))
     }
 
     /// Has every question of the round answered, one after the other.
@@ -230,41 +185,22 @@ impl<'c> Operation<'c> {
                 }
                 Err(NotAnswered::Nobody) => open.push(ask),
                 Err(NotAnswered::Abandoned) => {
-                    return Err(CallError::Abandoned {
-                        round: self.round,
-                        key: ask.key,
-                    });
+                    return Err(CallError::Abandoned { round: self.round, key: ask.key });
                 }
                 Err(NotAnswered::Failed(cause)) => {
-                    return Err(CallError::Responder {
-                        round: self.round,
-                        key: ask.key,
-                        cause,
-                    });
+                    return Err(CallError::Responder { round: self.round, key: ask.key, cause });
                 }
             }
         }
-        if open.is_empty() {
-            Ok(responses)
-        } else {
-            Err(CallError::Unanswered { questions: open })
-        }
+        if open.is_empty() { Ok(responses) } else { Err(CallError::Unanswered { questions: open }) }
     }
 
     /// Builds the questions of a round; refuses them all if one is of a kind that was not declared.
-    fn asks(
-        &self,
-        requests: Vec<(String, InputRequest)>,
-        server_name: Option<&str>,
-    ) -> Result<Vec<Ask>, CallError> {
+    fn asks(&self, requests: Vec<(String, InputRequest)>, server_name: Option<&str>) -> Result<Vec<Ask>, CallError> {
         let count = requests.len();
         let ask = |(index, (key, request)): (usize, (String, InputRequest))| {
             if self.client.responders.of(request.kind).is_none() {
-                return Err(CallError::Undeclared {
-                    round: self.round,
-                    key,
-                    kind: request.kind,
-                });
+                return Err(CallError::Undeclared { round: self.round, key, kind: request.kind });
             }
             Ok(Ask {
                 server: self.client.server().to_owned(),
@@ -293,30 +229,25 @@ impl<'c> Operation<'c> {
     /// Notes what was answered and renders it for the wire.
     fn record(&mut self, ask: &Ask, answer: Answer) -> Result<Value, CallError> {
         let action = answer.action();
-        let response = answer
-            .input_response(ask.kind)
-            .ok_or_else(|| CallError::Responder {
-                round: self.round,
-                key: ask.key.clone(),
-                cause: format!("the answer is not one to {}", ask.kind).into(),
-            })?;
+        let response = answer.input_response(ask.kind).ok_or_else(|| CallError::Responder {
+            round: self.round,
+            key: ask.key.clone(),
+            cause: format!("the answer is not one to {}", ask.kind).into(),
+        })?;
         let answered = self.answered.entry(ask.key.clone()).or_default();
         answered.times += 1;
+        // Only the last word on a question counts: a user may decline, be asked again, and agree.
+        self.refusals.retain(|(key, _)| *key != ask.key);
         match action {
             Some(Action::Accept) if ask.kind == Kind::Url => answered.consented_url = ask.url(),
-            Some(action @ (Action::Decline | Action::Cancel)) => {
-                self.refusals.push((ask.key.clone(), action))
-            }
+            Some(action @ (Action::Decline | Action::Cancel)) => self.refusals.push((ask.key.clone(), action)),
             _ => {}
         }
         Ok(response)
     }
 
     fn broken(&self, what: String) -> CallError {
-        CallError::Protocol {
-            round: self.round,
-            what,
-        }
+        CallError::Protocol { round: self.round, what }
     }
 }
 
@@ -324,15 +255,8 @@ fn outcome(reply: &Reply) -> RoundOutcome {
     match reply {
         Reply::Complete(_) => RoundOutcome::Complete,
         Reply::InputRequired(required) => RoundOutcome::InputRequired {
-            asked: required
-                .requests
-                .iter()
-                .map(|(key, request)| (key.clone(), request.kind))
-                .collect(),
-            state_bytes: required
-                .state
-                .as_ref()
-                .map(|state| state.get().len().saturating_sub(2)),
+            asked: required.requests.iter().map(|(key, request)| (key.clone(), request.kind)).collect(),
+            state_bytes: required.state.as_ref().map(|state| state.get().len().saturating_sub(2)),
         },
     }
 }

@@ -144,11 +144,7 @@ impl fmt::Display for RpcHint<'_> {
             -32022 => match data("supported").and_then(Value::as_array) {
                 Some(versions) => {
                     let versions: Vec<_> = versions.iter().filter_map(Value::as_str).collect();
-                    write!(
-                        f,
-                        " (the server speaks {}; this client speaks 2026-07-28)",
-                        versions.join(", ")
-                    )
+                    write!(f, " (the server speaks {}; this client speaks 2026-07-28)", versions.join(", "))
                 }
                 None => f.write_str(" (this client speaks 2026-07-28)"),
             },
@@ -161,11 +157,7 @@ struct Detail<'a>(&'a str);
 
 impl fmt::Display for Detail<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            Ok(())
-        } else {
-            write!(f, " ({})", self.0)
-        }
+        if self.0.is_empty() { Ok(()) } else { write!(f, " ({})", self.0) }
     }
 }
 

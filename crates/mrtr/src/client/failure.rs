@@ -6,49 +6,24 @@ use super::response::{NoResult, RpcError};
 use super::{CallError, Incoming};
 
 /// Explains why this response to a request of this round has no result.
-pub(super) fn explain(
-    server: &str,
-    round: u32,
-    incoming: &Incoming,
-    failure: NoResult,
-) -> CallError {
+pub(super) fn explain(server: &str, round: u32, incoming: &Incoming, failure: NoResult) -> CallError {
     match failure {
         NoResult::Rpc(error) if is_legacy_error(incoming.status, &error) => {
             legacy(server, incoming.status, printable(&error.message))
         }
-        NoResult::Rpc(RpcError {
-            code,
-            message,
-            data,
-        }) => CallError::Rpc {
-            round,
-            code,
-            message,
-            data,
-        },
+        NoResult::Rpc(RpcError { code, message, data }) => CallError::Rpc { round, code, message, data },
         NoResult::Broken(what) => CallError::Protocol { round, what },
         NoResult::NotJsonRpc(what) => match incoming.status {
-            200..=299 => CallError::Protocol {
-                round,
-                what: format!("{what}{}", quoted(&incoming.body)),
-            },
+            200..=299 => CallError::Protocol { round, what: format!("{what}{}", quoted(&incoming.body)) },
             // Spec: basic/transports/streamable-http#backward-compatibility.
             status @ (400 | 404 | 405) => legacy(server, status, printable(&incoming.body)),
-            status => CallError::Http {
-                server: server.to_owned(),
-                status,
-                detail: http_detail(incoming),
-            },
+            status => CallError::Http { server: server.to_owned(), status, detail: http_detail(incoming) },
         },
     }
 }
 
 fn legacy(server: &str, status: u16, detail: String) -> CallError {
-    CallError::Legacy {
-        server: server.to_owned(),
-        status,
-        detail,
-    }
+    CallError::Legacy { server: server.to_owned(), status, detail }
 }
 
 /// Tells a legacy server's complaint about a missing session from an error of a modern one.
@@ -74,31 +49,17 @@ fn http_detail(incoming: &Incoming) -> String {
 
 fn quoted(body: &str) -> String {
     let line = printable(body);
-    if line.is_empty() {
-        " (the body is empty)".to_owned()
-    } else {
-        format!(" ({line})")
-    }
+    if line.is_empty() { " (the body is empty)".to_owned() } else { format!(" ({line})") }
 }
 
 /// Returns the first line that says something, short and without control characters.
 fn printable(text: &str) -> String {
     const LONGEST: usize = 200;
-    let line = text
-        .lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty())
-        .unwrap_or_default();
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let mut printable: String = line
         .chars()
         .take(LONGEST)
-        .flat_map(|c| {
-            if c.is_control() {
-                c.escape_default().collect::<Vec<_>>()
-            } else {
-                vec![c]
-            }
-        })
+        .flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] })
         .collect();
     if line.chars().nth(LONGEST).is_some() {
         printable.push('…');

@@ -1,27 +1,16 @@
 //! The headers that mirror a request, so that a load balancer can route it without reading the body.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use serde_json::{Map, Value};
 
-use super::PROTOCOL_VERSION;
+use crate::wire::{PROTOCOL_VERSION, encode_value};
 
 /// Builds the headers of a request. `name` is the tool, prompt or resource it is about.
 pub(super) fn standard(method: &str, name: Option<&str>) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    headers.insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("application/json"),
-    );
-    headers.insert(
-        header::ACCEPT,
-        HeaderValue::from_static("application/json, text/event-stream"),
-    );
-    headers.insert(
-        "mcp-protocol-version",
-        HeaderValue::from_static(PROTOCOL_VERSION),
-    );
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+    headers.insert("mcp-protocol-version", HeaderValue::from_static(PROTOCOL_VERSION));
     headers.insert("mcp-method", encode(method));
     if let Some(name) = name {
         headers.insert("mcp-name", encode(name));
@@ -30,19 +19,8 @@ pub(super) fn standard(method: &str, name: Option<&str>) -> HeaderMap {
 }
 
 /// Encodes text as a header value, as Base64 where plain ASCII would not carry it.
-///
-/// Spec: basic/transports/streamable-http#value-encoding.
 fn encode(text: &str) -> HeaderValue {
-    let is_plain_byte = |byte| matches!(byte, b' '..=b'~' | b'\t');
-    let is_padded = text.trim_matches([' ', '\t']) != text;
-    let looks_encoded = text.starts_with("=?base64?") && text.ends_with("?=");
-    let plain = text.bytes().all(is_plain_byte) && !is_padded && !looks_encoded;
-    let value = if plain {
-        text.to_owned()
-    } else {
-        format!("=?base64?{}?=", STANDARD.encode(text))
-    };
-    HeaderValue::from_str(&value).expect("visible ASCII by the test above, or Base64")
+    HeaderValue::from_str(&encode_value(text)).expect("visible ASCII, or Base64")
 }
 
 /// A tool parameter that is mirrored into a header.
@@ -60,15 +38,8 @@ pub(super) fn param_headers(input_schema: &Value) -> Result<Vec<ParamHeader>, St
     let mut found = Vec::new();
     collect(input_schema, &mut Vec::new(), true, &mut found)?;
     for (index, param) in found.iter().enumerate() {
-        if found
-            .iter()
-            .take(index)
-            .any(|other: &ParamHeader| other.name == param.name)
-        {
-            return Err(format!(
-                "x-mcp-header {:?} is given twice",
-                param.name.as_str()
-            ));
+        if found.iter().take(index).any(|other: &ParamHeader| other.name == param.name) {
+            return Err(format!("x-mcp-header {:?} is given twice", param.name.as_str()));
         }
     }
     Ok(found)
@@ -101,18 +72,11 @@ fn collect(
             }
             // Data, not schemas: an annotation-like member in there means nothing.
             ("default" | "const" | "enum" | "examples", _) => {}
-            (
-                "$defs" | "definitions" | "patternProperties" | "dependentSchemas",
-                Value::Object(schemas),
-            ) => {
-                schemas
-                    .values()
-                    .try_for_each(|schema| collect(schema, path, false, found))?;
+            ("$defs" | "definitions" | "patternProperties" | "dependentSchemas", Value::Object(schemas)) => {
+                schemas.values().try_for_each(|schema| collect(schema, path, false, found))?;
             }
             (_, Value::Array(schemas)) => {
-                schemas
-                    .iter()
-                    .try_for_each(|schema| collect(schema, path, false, found))?;
+                schemas.iter().try_for_each(|schema| collect(schema, path, false, found))?;
             }
             (_, schema) => collect(schema, path, false, found)?,
         }
@@ -120,35 +84,20 @@ fn collect(
     Ok(())
 }
 
-fn param_header(
-    annotation: &Value,
-    schema: &Map<String, Value>,
-    path: &[String],
-) -> Result<ParamHeader, String> {
+fn param_header(annotation: &Value, schema: &Map<String, Value>, path: &[String]) -> Result<ParamHeader, String> {
     let invalid = || format!("x-mcp-header {annotation} is not a header name");
-    let name = annotation
-        .as_str()
-        .filter(|name| !name.is_empty())
-        .ok_or_else(invalid)?;
+    let name = annotation.as_str().filter(|name| !name.is_empty()).ok_or_else(invalid)?;
     let name = HeaderName::try_from(format!("mcp-param-{name}")).map_err(|_| invalid())?;
     match schema.get("type").and_then(Value::as_str) {
-        Some("string" | "integer" | "boolean") => Ok(ParamHeader {
-            name,
-            path: path.to_vec(),
-        }),
-        _ => Err(format!(
-            "x-mcp-header {annotation} is on a parameter that is no string, integer or boolean"
-        )),
+        Some("string" | "integer" | "boolean") => Ok(ParamHeader { name, path: path.to_vec() }),
+        _ => Err(format!("x-mcp-header {annotation} is on a parameter that is no string, integer or boolean")),
     }
 }
 
 /// Adds the header of each mirrored parameter the arguments have a value for.
 pub(super) fn mirror(params: &[ParamHeader], arguments: &Value, headers: &mut HeaderMap) {
     for param in params {
-        let value = param
-            .path
-            .iter()
-            .try_fold(arguments, |value, name| value.get(name));
+        let value = param.path.iter().try_fold(arguments, |value, name| value.get(name));
         let text = match value {
             Some(Value::String(text)) => text.clone(),
             Some(value @ (Value::Number(_) | Value::Bool(_))) => value.to_string(),
@@ -165,19 +114,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_encoded_as_the_specification_shows() {
-        let encoded = |text: &str| encode(text).to_str().map(str::to_owned).unwrap_or_default();
-        assert_eq!(encoded("us-west1"), "us-west1");
-        assert_eq!(encoded("Hello, 世界"), "=?base64?SGVsbG8sIOS4lueVjA==?=");
-        assert_eq!(encoded(" padded "), "=?base64?IHBhZGRlZCA=?=");
-        assert_eq!(encoded("line1\nline2"), "=?base64?bGluZTEKbGluZTI=?=");
-        assert_eq!(
-            encoded("=?base64?literal?="),
-            "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="
-        );
-    }
-
-    #[test]
     fn parameters_are_mirrored_by_their_path() {
         let schema = json!({ "type": "object", "properties": {
             "region": { "type": "string", "x-mcp-header": "Region" },
@@ -192,19 +128,9 @@ mod tests {
             &json!({ "region": "us-west1", "page": { "size": 42 }, "dry": true, "absent": null }),
             &mut headers,
         );
-        let mut seen: Vec<_> = headers
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))
-            .collect();
+        let mut seen: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect();
         seen.sort_unstable();
-        assert_eq!(
-            seen,
-            [
-                ("mcp-param-dry", "true"),
-                ("mcp-param-region", "us-west1"),
-                ("mcp-param-size", "42")
-            ]
-        );
+        assert_eq!(seen, [("mcp-param-dry", "true"), ("mcp-param-region", "us-west1"), ("mcp-param-size", "42")]);
     }
 
     #[test]
@@ -213,26 +139,11 @@ mod tests {
         for (why, schema) in [
             ("empty", json!({ "properties": { "a": string("") } })),
             ("no token", json!({ "properties": { "a": string("a b") } })),
-            (
-                "line feed",
-                json!({ "properties": { "a": string("a\nb") } }),
-            ),
-            (
-                "twice",
-                json!({ "properties": { "a": string("A"), "b": string("a") } }),
-            ),
-            (
-                "number",
-                json!({ "properties": { "a": { "type": "number", "x-mcp-header": "A" } } }),
-            ),
-            (
-                "in items",
-                json!({ "properties": { "a": { "type": "array", "items": string("A") } } }),
-            ),
-            (
-                "in anyOf",
-                json!({ "properties": { "a": { "anyOf": [string("A")] } } }),
-            ),
+            ("line feed", json!({ "properties": { "a": string("a\nb") } })),
+            ("twice", json!({ "properties": { "a": string("A"), "b": string("a") } })),
+            ("number", json!({ "properties": { "a": { "type": "number", "x-mcp-header": "A" } } })),
+            ("in items", json!({ "properties": { "a": { "type": "array", "items": string("A") } } })),
+            ("in anyOf", json!({ "properties": { "a": { "anyOf": [string("A")] } } })),
             ("at the root", string("A")),
         ] {
             assert!(param_headers(&schema).is_err(), "{why}");

@@ -45,27 +45,20 @@ impl HttpTransport {
     ///
     /// When the URL is not an absolute `http` or `https` URL, carries a password, or when no TLS trust store can be loaded.
     pub fn new(url: &str) -> Result<Self, InvalidUrl> {
-        let invalid = |reason: String| InvalidUrl {
-            url: url.to_owned(),
-            reason,
-        };
+        let invalid = |reason: String| InvalidUrl { url: url.to_owned(), reason };
         let mut parsed = Url::parse(url).map_err(|error| invalid(error.to_string()))?;
         if !matches!(parsed.scheme(), "http" | "https") {
-            return Err(invalid(
-                "expected a URL that begins with http:// or https://".to_owned(),
-            ));
+            return Err(invalid("expected a URL that begins with http:// or https://".to_owned()));
         }
         if !parsed.username().is_empty() || parsed.password().is_some() {
             // The URL is shown wherever the server is named; reqwest would turn this part into a header.
             return Err(InvalidUrl {
                 url: parsed.host_str().unwrap_or_default().to_owned(),
-                reason: "credentials do not belong into the URL, send an Authorization header"
-                    .to_owned(),
+                reason: "credentials do not belong into the URL, send an Authorization header".to_owned(),
             });
         }
         parsed.set_fragment(None);
-        let tls =
-            tls_config(parsed.scheme() == "https").map_err(|error| invalid(error.to_string()))?;
+        let tls = tls_config(parsed.scheme() == "https").map_err(|error| invalid(error.to_string()))?;
         let client = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
             .redirect(Policy::none())
@@ -74,10 +67,7 @@ impl HttpTransport {
             .connect_timeout(CONNECT_TIMEOUT)
             .build()
             .map_err(|error| invalid(innermost(&error)))?;
-        Ok(Self {
-            url: parsed,
-            client,
-        })
+        Ok(Self { url: parsed, client })
     }
 
     async fn post(
@@ -85,11 +75,7 @@ impl HttpTransport {
         request: &Outgoing,
         notify: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<Incoming, TransportError> {
-        let post = self
-            .client
-            .post(self.url.clone())
-            .headers(request.headers.clone())
-            .body(request.body.clone());
+        let post = self.client.post(self.url.clone()).headers(request.headers.clone()).body(request.body.clone());
         let response = post.send().await.map_err(|error| self.broken(&error))?;
         let status = response.status().as_u16();
         let headers = response.headers().clone();
@@ -100,16 +86,11 @@ impl HttpTransport {
         });
         let bytes = bounded(response, request.max_response_bytes);
         let body = if is_stream {
-            self.read_events(bytes, request.max_response_bytes, notify)
-                .await?
+            self.read_events(bytes, request.max_response_bytes, notify).await?
         } else {
             self.read_body(bytes, request.max_response_bytes).await?
         };
-        Ok(Incoming {
-            status,
-            headers,
-            body,
-        })
+        Ok(Incoming { status, headers, body })
     }
 
     async fn read_body(
@@ -151,18 +132,12 @@ impl HttpTransport {
                 None => {}
             }
         }
-        Err(TransportError::Truncated {
-            server: self.server().to_owned(),
-        })
+        Err(TransportError::Truncated { server: self.server().to_owned() })
     }
 
     fn broken(&self, error: &reqwest::Error) -> TransportError {
         let server = self.server().to_owned();
-        let cause = if error.is_timeout() {
-            "no answer in time".to_owned()
-        } else {
-            innermost(error)
-        };
+        let cause = if error.is_timeout() { "no answer in time".to_owned() } else { innermost(error) };
         if error.is_connect() {
             TransportError::Connect { server, cause }
         } else {
@@ -172,19 +147,13 @@ impl HttpTransport {
 
     fn unfinished(&self, error: BodyError, limit: usize) -> TransportError {
         match error {
-            BodyError::TooLarge => TransportError::TooLarge {
-                server: self.server().to_owned(),
-                limit,
-            },
+            BodyError::TooLarge => TransportError::TooLarge { server: self.server().to_owned(), limit },
             BodyError::Broken(error) => self.broken(&error),
         }
     }
 
     fn unreadable(&self, cause: impl fmt::Display) -> TransportError {
-        TransportError::Unreadable {
-            server: self.server().to_owned(),
-            cause: cause.to_string(),
-        }
+        TransportError::Unreadable { server: self.server().to_owned(), cause: cause.to_string() }
     }
 }
 
@@ -204,9 +173,7 @@ impl Transport for HttpTransport {
 
 impl fmt::Debug for HttpTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpTransport")
-            .field("url", &self.server())
-            .finish_non_exhaustive()
+        f.debug_struct("HttpTransport").field("url", &self.server()).finish_non_exhaustive()
     }
 }
 
@@ -248,19 +215,13 @@ fn is_response(message: &str) -> bool {
 /// Builds the TLS configuration with its own crypto provider: a library does not install one for the whole process.
 fn tls_config(trust_platform: bool) -> Result<ClientConfig, rustls::Error> {
     let provider: Arc<CryptoProvider> = Arc::new(ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()?;
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
     if trust_platform {
         let verifier = Arc::new(Verifier::new(provider)?);
-        return Ok(builder
-            .dangerous()
-            .with_custom_certificate_verifier(verifier)
-            .with_no_client_auth());
+        return Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth());
     }
     // Plain HTTP needs no trust store, and a machine without one can still call a local server. Nothing is trusted then.
-    Ok(builder
-        .with_root_certificates(rustls::RootCertStore::empty())
-        .with_no_client_auth())
+    Ok(builder.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
 }
 
 /// Returns what the system said, below the layers that pass it on.

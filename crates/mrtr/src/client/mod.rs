@@ -75,9 +75,6 @@ use self::driver::Operation;
 use self::headers::ParamHeader;
 use self::request::Template;
 
-/// The protocol revision this client speaks.
-pub const PROTOCOL_VERSION: &str = "2026-07-28";
-
 /// Calls one server.
 ///
 /// A client may run any number of operations at once; they share connections and nothing else.
@@ -209,20 +206,14 @@ impl Client {
     /// # Errors
     ///
     /// See [`CallError`]. A tool that fails is an `Ok` whose [`Output::is_error`] is true.
-    pub async fn call_tool(
-        &self,
-        name: &str,
-        arguments: impl Into<Value>,
-    ) -> Result<Output, CallError> {
+    pub async fn call_tool(&self, name: &str, arguments: impl Into<Value>) -> Result<Output, CallError> {
         let params = json!({ "name": name, "arguments": arguments.into() });
         let outcome = self.call("tools/call", params.clone()).await;
         match outcome {
             // Spec: basic/transports/streamable-http#client-behavior. Nothing has happened yet in round 1.
-            Err(CallError::Rpc {
-                round: 1,
-                code: -32020,
-                ..
-            }) if self.learns_headers_of(name).await => self.call("tools/call", params).await,
+            Err(CallError::Rpc { round: 1, code: -32020, .. }) if self.learns_headers_of(name).await => {
+                self.call("tools/call", params).await
+            }
             outcome => outcome,
         }
     }
@@ -240,18 +231,12 @@ impl Client {
             Value::Object(params) => params,
             Value::Null => Map::new(),
             _ => {
-                return Err(CallError::Invalid(format!(
-                    "the parameters of {method} are not an object"
-                )));
+                return Err(CallError::Invalid(format!("the parameters of {method} are not an object")));
             }
         };
-        let retry_field = ["inputResponses", "requestState"]
-            .into_iter()
-            .find(|name| params.contains_key(*name));
+        let retry_field = ["inputResponses", "requestState"].into_iter().find(|name| params.contains_key(*name));
         if let Some(field) = retry_field {
-            return Err(CallError::Invalid(format!(
-                "{field} is for retries, which the client sends itself"
-            )));
+            return Err(CallError::Invalid(format!("{field} is for retries, which the client sends itself")));
         }
         let target = match method {
             "tools/call" | "prompts/get" => params.get("name"),
@@ -261,16 +246,12 @@ impl Client {
         let target = target.and_then(Value::as_str).map(str::to_owned);
         let mut headers = self.headers.clone();
         headers.extend(headers::standard(method, target.as_deref()));
-        if let ("tools/call", Some(name), Some(arguments)) =
-            (method, &target, params.get("arguments"))
-        {
+        if let ("tools/call", Some(name), Some(arguments)) = (method, &target, params.get("arguments")) {
             headers::mirror(&self.param_headers_of(name), arguments, &mut headers);
         }
         let meta = request::meta(&self.name, &self.version, self.responders.capabilities());
         let template = Template::new(method, params, meta);
-        Operation::new(self, method, target.unwrap_or_default(), template, headers)
-            .run()
-            .await
+        Operation::new(self, method, target.unwrap_or_default(), template, headers).run().await
     }
 
     fn next_id(&self) -> i64 {
@@ -284,19 +265,11 @@ impl Client {
     }
 
     fn param_headers_of(&self, tool: &str) -> Vec<ParamHeader> {
-        self.param_headers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(tool)
-            .cloned()
-            .unwrap_or_default()
+        self.param_headers.lock().unwrap_or_else(PoisonError::into_inner).get(tool).cloned().unwrap_or_default()
     }
 
     fn set_param_headers(&self, tool: &str, params: Vec<ParamHeader>) {
-        self.param_headers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(tool.to_owned(), params);
+        self.param_headers.lock().unwrap_or_else(PoisonError::into_inner).insert(tool.to_owned(), params);
     }
 
     /// Lists the tools, and tells whether this one's headers turn out to be others than known.

@@ -11,7 +11,7 @@ use super::{Action, RoundTrace};
 pub struct Output {
     /// The final result as the server wrote it.
     pub result: Box<RawValue>,
-    /// The questions the user declined or cancelled, by key, in the order they were put.
+    /// The questions the user declined or cancelled, by key. One that was asked again and accepted is not among them.
     pub refusals: Vec<(String, Action)>,
     /// One entry for each request that was sent.
     pub rounds: Vec<RoundTrace>,
@@ -26,15 +26,9 @@ impl Output {
     /// Returns the text blocks of a tool's result, one after the other on lines of their own.
     pub fn text(&self) -> String {
         let value = self.value();
-        let blocks = value["content"]
-            .as_array()
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        let texts: Vec<_> = blocks
-            .iter()
-            .filter(|block| block["type"] == "text")
-            .filter_map(|block| block["text"].as_str())
-            .collect();
+        let blocks = value["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let texts: Vec<_> =
+            blocks.iter().filter(|block| block["type"] == "text").filter_map(|block| block["text"].as_str()).collect();
         texts.join("\n")
     }
 

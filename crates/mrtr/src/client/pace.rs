@@ -16,9 +16,7 @@ impl Pace {
 
     /// Returns the next pause.
     pub(super) fn next(&mut self) -> Duration {
-        let pause = Self::FIRST
-            .saturating_mul(1 << self.doublings.min(5))
-            .min(Self::LONGEST);
+        let pause = Self::FIRST.saturating_mul(1 << self.doublings.min(5)).min(Self::LONGEST);
         self.doublings = self.doublings.saturating_add(1);
         pause
     }

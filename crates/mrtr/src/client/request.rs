@@ -6,7 +6,7 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::PROTOCOL_VERSION;
+use crate::wire::{PROTOCOL_VERSION, meta_key};
 
 /// The method and parameters shared by all requests of an operation.
 #[derive(Debug)]
@@ -27,11 +27,7 @@ pub(super) struct Retry {
 
 impl Template {
     /// Serialises parameters. `meta` replaces members of the caller's `_meta` and keeps the others.
-    pub(super) fn new(
-        method: &str,
-        mut params: Map<String, Value>,
-        meta: Map<String, Value>,
-    ) -> Self {
+    pub(super) fn new(method: &str, mut params: Map<String, Value>, meta: Map<String, Value>) -> Self {
         let mut merged = match params.remove("_meta") {
             Some(Value::Object(merged)) => merged,
             _ => Map::new(),
@@ -40,20 +36,14 @@ impl Template {
         params.insert("_meta".to_owned(), Value::Object(merged));
         let mut open_params = Value::Object(params).to_string();
         open_params.pop();
-        Self {
-            method: method.to_owned(),
-            open_params,
-        }
+        Self { method: method.to_owned(), open_params }
     }
 
     /// Renders the request of one round.
     pub(super) fn render(&self, id: i64, retry: &Retry) -> String {
         // Strings of our own go through `Value` for their quotes and escapes; raw text is pasted.
         let method = Value::from(self.method.as_str());
-        let mut text = format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{}"#,
-            self.open_params
-        );
+        let mut text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{}"#, self.open_params);
         if let Some(responses) = &retry.input_responses {
             text.push_str(r#","inputResponses":"#);
             text.push_str(&json!(responses).to_string());
@@ -70,17 +60,8 @@ impl Template {
 /// Returns the metadata every request carries.
 pub(super) fn meta(name: &str, version: &str, capabilities: Value) -> Map<String, Value> {
     let mut meta = Map::new();
-    meta.insert(
-        "io.modelcontextprotocol/protocolVersion".to_owned(),
-        json!(PROTOCOL_VERSION),
-    );
-    meta.insert(
-        "io.modelcontextprotocol/clientInfo".to_owned(),
-        json!({ "name": name, "version": version }),
-    );
-    meta.insert(
-        "io.modelcontextprotocol/clientCapabilities".to_owned(),
-        capabilities,
-    );
+    meta.insert(meta_key::PROTOCOL_VERSION.to_owned(), json!(PROTOCOL_VERSION));
+    meta.insert(meta_key::CLIENT_INFO.to_owned(), json!({ "name": name, "version": version }));
+    meta.insert(meta_key::CLIENT_CAPABILITIES.to_owned(), capabilities);
     meta
 }

@@ -12,6 +12,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Kind;
+use crate::wire::{meta_key, result_type};
 
 /// A result, by what it means for the operation.
 #[derive(Debug)]
@@ -69,13 +70,11 @@ pub(super) enum NoResult {
 
 /// Reads the response to the request of this id.
 pub(super) fn read(text: &str, id: i64) -> Result<Reply, NoResult> {
-    let envelope: Envelope<'_> = serde_json::from_str(text)
-        .map_err(|error| NoResult::NotJsonRpc(format!("not a JSON-RPC message: {error}")))?;
+    let envelope: Envelope<'_> =
+        serde_json::from_str(text).map_err(|error| NoResult::NotJsonRpc(format!("not a JSON-RPC message: {error}")))?;
     let is_error = envelope.error.is_some();
     match (envelope.result, envelope.error) {
-        (None, None) => Err(NoResult::NotJsonRpc(
-            "neither a result nor an error".to_owned(),
-        )),
+        (None, None) => Err(NoResult::NotJsonRpc("neither a result nor an error".to_owned())),
         (_, Some(error)) => {
             check_id(envelope.id, id, is_error).map_err(NoResult::Broken)?;
             Err(read_error(error).map_or_else(NoResult::Broken, NoResult::Rpc))
@@ -119,27 +118,24 @@ fn read_error(error: &RawValue) -> Result<RpcError, String> {
         message: Option<String>,
         data: Option<Box<RawValue>>,
     }
-    let wire: Wire = serde_json::from_str(error.get())
-        .map_err(|cause| format!("the error is malformed: {cause}"))?;
+    let wire: Wire = serde_json::from_str(error.get()).map_err(|cause| format!("the error is malformed: {cause}"))?;
     Ok(RpcError {
         code: wire.code,
         message: wire.message.unwrap_or_default(),
-        data: wire
-            .data
-            .and_then(|data| serde_json::from_str(data.get()).ok()),
+        data: wire.data.and_then(|data| serde_json::from_str(data.get()).ok()),
     })
 }
 
 fn read_result(result: &RawValue) -> Result<Reply, String> {
-    let head: ResultHead<'_> = serde_json::from_str(result.get())
-        .map_err(|error| format!("the result is malformed: {error}"))?;
+    let head: ResultHead<'_> =
+        serde_json::from_str(result.get()).map_err(|error| format!("the result is malformed: {error}"))?;
     let Some(result_type) = head.result_type else {
         // Spec: basic/index#resulttype. Servers of earlier revisions leave it out.
         return Ok(Reply::Complete(result.to_owned()));
     };
     match text(result_type).as_deref() {
-        Some("complete") => Ok(Reply::Complete(result.to_owned())),
-        Some("input_required") => read_input_required(&head).map(Reply::InputRequired),
+        Some(result_type::COMPLETE) => Ok(Reply::Complete(result.to_owned())),
+        Some(result_type::INPUT_REQUIRED) => read_input_required(&head).map(Reply::InputRequired),
         Some("inputRequired") => Err(format!(
             r#"resultType is "inputRequired", the specification says "input_required"{}"#,
             draft_entries(head.input_requests)
@@ -174,26 +170,17 @@ fn read_input_required(head: &ResultHead<'_>) -> Result<InputRequired, String> {
         Some(requests) => read_input_requests(requests)?,
         None if state.is_none() => {
             // Spec: basic/patterns/mrtr#server-requirements-basic-workflow, item 7.
-            return Err(
-                "an input_required result has neither inputRequests nor requestState".to_owned(),
-            );
+            return Err("an input_required result has neither inputRequests nor requestState".to_owned());
         }
         None => Vec::new(),
     };
-    Ok(InputRequired {
-        requests,
-        state,
-        server_name: head.meta.and_then(server_name),
-    })
+    Ok(InputRequired { requests, state, server_name: head.meta.and_then(server_name) })
 }
 
 fn read_input_requests(requests: &RawValue) -> Result<Vec<(String, InputRequest)>, String> {
-    let Entries(entries) = serde_json::from_str(requests.get())
-        .map_err(|error| format!("inputRequests is malformed: {error}"))?;
-    entries
-        .into_iter()
-        .map(|(key, entry)| read_input_request(&key, entry).map(|request| (key, request)))
-        .collect()
+    let Entries(entries) =
+        serde_json::from_str(requests.get()).map_err(|error| format!("inputRequests is malformed: {error}"))?;
+    entries.into_iter().map(|(key, entry)| read_input_request(&key, entry).map(|request| (key, request))).collect()
 }
 
 fn read_input_request(key: &str, entry: &RawValue) -> Result<InputRequest, String> {
@@ -210,9 +197,7 @@ fn read_input_request(key: &str, entry: &RawValue) -> Result<InputRequest, Strin
         "sampling/createMessage" => Kind::Sampling,
         "roots/list" => Kind::Roots,
         other => {
-            return Err(format!(
-                "inputRequests[{key:?}] asks by {other:?}, which is no input request"
-            ));
+            return Err(format!("inputRequests[{key:?}] asks by {other:?}, which is no input request"));
         }
     };
     Ok(InputRequest { kind, params })
@@ -240,30 +225,23 @@ fn elicitation_mode(key: &str, params: &RawValue) -> Result<Kind, String> {
     match text(mode).as_deref() {
         Some("form") => Ok(Kind::Form),
         Some("url") => Ok(Kind::Url),
-        _ => Err(format!(
-            r#"inputRequests[{key:?}] has mode {mode}, expected "form" or "url""#
-        )),
+        _ => Err(format!(r#"inputRequests[{key:?}] has mode {mode}, expected "form" or "url""#)),
     }
 }
 
 /// Says what a draft-dialect result does wrong in its entries.
 fn draft_entries(requests: Option<&RawValue>) -> String {
-    let entries =
-        requests.and_then(|requests| serde_json::from_str::<Entries<'_>>(requests.get()).ok());
+    let entries = requests.and_then(|requests| serde_json::from_str::<Entries<'_>>(requests.get()).ok());
     let Some(Entries(entries)) = entries else {
         return String::new();
     };
-    entries
-        .iter()
-        .find_map(|(key, entry)| draft_entry(key, entry))
-        .unwrap_or_default()
+    entries.iter().find_map(|(key, entry)| draft_entry(key, entry)).unwrap_or_default()
 }
 
 /// Recognises `{"type": "elicitation", "message": .., "schema": ..}`, which early write-ups of the pattern used.
 fn draft_entry(key: &str, entry: &RawValue) -> Option<String> {
     let members: HashMap<String, &RawValue> = serde_json::from_str(entry.get()).ok()?;
-    let is_draft = !members.contains_key("method")
-        && (members.contains_key("type") || members.contains_key("schema"));
+    let is_draft = !members.contains_key("method") && (members.contains_key("type") || members.contains_key("schema"));
     is_draft.then(|| {
         format!(
             r#"; inputRequests[{key:?}] is an early draft of the pattern: expected {{"method": "elicitation/create", "params": {{"message": .., "requestedSchema": ..}}}} instead of "type" and "schema""#
@@ -273,8 +251,7 @@ fn draft_entry(key: &str, entry: &RawValue) -> Option<String> {
 
 fn server_name(meta: &RawValue) -> Option<String> {
     let meta: HashMap<String, &RawValue> = serde_json::from_str(meta.get()).ok()?;
-    let info: HashMap<String, &RawValue> =
-        serde_json::from_str(meta.get("io.modelcontextprotocol/serverInfo")?.get()).ok()?;
+    let info: HashMap<String, &RawValue> = serde_json::from_str(meta.get(meta_key::SERVER_INFO)?.get()).ok()?;
     text(info.get("name")?)
 }
 

@@ -64,30 +64,16 @@ impl Scripted {
 
     /// Answers this question with accept, and this field of its form with this value.
     #[must_use]
-    pub fn answer(
-        mut self,
-        key: impl Into<String>,
-        field: impl Into<String>,
-        value: impl Into<Value>,
-    ) -> Self {
-        self.line(key, Action::Accept)
-            .fields
-            .insert(field.into(), Given::Value(value.into()));
+    pub fn answer(mut self, key: impl Into<String>, field: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.line(key, Action::Accept).fields.insert(field.into(), Given::Value(value.into()));
         self
     }
 
     /// Answers this question with accept, and this field with the value its type makes of the text: `yes` is true for a
     /// boolean field, and three letters for a text field.
     #[must_use]
-    pub fn answer_text(
-        mut self,
-        key: impl Into<String>,
-        field: impl Into<String>,
-        text: impl Into<String>,
-    ) -> Self {
-        self.line(key, Action::Accept)
-            .fields
-            .insert(field.into(), Given::Text(text.into()));
+    pub fn answer_text(mut self, key: impl Into<String>, field: impl Into<String>, text: impl Into<String>) -> Self {
+        self.line(key, Action::Accept).fields.insert(field.into(), Given::Text(text.into()));
         self
     }
 
@@ -122,18 +108,11 @@ impl Scripted {
     /// Returns the scripted keys that have not come up so far, in any clone of this script.
     pub fn unused(&self) -> Vec<String> {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        self.lines
-            .keys()
-            .filter(|key| !used.contains(*key))
-            .cloned()
-            .collect()
+        self.lines.keys().filter(|key| !used.contains(*key)).cloned().collect()
     }
 
     fn line(&mut self, key: impl Into<String>, action: Action) -> &mut Line {
-        let line = self.lines.entry(key.into()).or_insert_with(|| Line {
-            action,
-            fields: BTreeMap::new(),
-        });
+        let line = self.lines.entry(key.into()).or_insert_with(|| Line { action, fields: BTreeMap::new() });
         line.action = action;
         line
     }
@@ -142,10 +121,7 @@ impl Scripted {
         let Some(line) = self.lines.get(&ask.key) else {
             return self.pass_on(ask.clone()).await;
         };
-        self.used
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(ask.key.clone());
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(ask.key.clone());
         if ask.asked_before > 0 && self.otherwise.is_some() {
             return self.pass_on(ask.clone()).await;
         }
@@ -156,20 +132,10 @@ impl Scripted {
         }
     }
 
-    async fn accept_with(
-        &self,
-        fields: &BTreeMap<String, Given>,
-        ask: &Ask,
-    ) -> Result<Answer, NotAnswered> {
+    async fn accept_with(&self, fields: &BTreeMap<String, Given>, ask: &Ask) -> Result<Answer, NotAnswered> {
         match read(fields, ask).map_err(NotAnswered::failed)? {
             Reading::Complete(content) => Ok(Answer::accept(content)),
-            Reading::Partial(settled) => {
-                self.pass_on(Ask {
-                    settled,
-                    ..ask.clone()
-                })
-                .await
-            }
+            Reading::Partial(settled) => self.pass_on(Ask { settled, ..ask.clone() }).await,
         }
     }
 
@@ -189,9 +155,7 @@ impl Responder for Scripted {
 
 impl fmt::Debug for Scripted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scripted")
-            .field("lines", &self.lines)
-            .finish_non_exhaustive()
+        f.debug_struct("Scripted").field("lines", &self.lines).finish_non_exhaustive()
     }
 }
 
@@ -207,10 +171,9 @@ fn read(fields: &BTreeMap<String, Given>, ask: &Ask) -> Result<Reading, Misfit> 
     if ask.kind != Kind::Form {
         return match fields.keys().next() {
             None => Ok(Reading::Complete(Map::new())),
-            Some(field) => Err(misfit(Problem {
-                field: Some(field.clone()),
-                text: format!("is not asked: this is {}", ask.kind),
-            })),
+            Some(field) => {
+                Err(misfit(Problem { field: Some(field.clone()), text: format!("is not asked: this is {}", ask.kind) }))
+            }
         };
     }
     let form = Form::lenient(&ask.requested_schema());

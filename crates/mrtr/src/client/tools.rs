@@ -52,13 +52,10 @@ impl Client {
         let mut list = ToolList::default();
         let mut cursors: Vec<String> = Vec::new();
         loop {
-            let params = cursors
-                .last()
-                .map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
+            let params = cursors.last().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
             let output = self.call("tools/list", params).await?;
-            let page: Page = serde_json::from_str(output.result.get()).map_err(|error| {
-                broken(format!("the result of tools/list is malformed: {error}"))
-            })?;
+            let page: Page = serde_json::from_str(output.result.get())
+                .map_err(|error| broken(format!("the result of tools/list is malformed: {error}")))?;
             for raw in page.tools {
                 self.add(raw, &mut list);
             }
@@ -70,9 +67,7 @@ impl Client {
                 Some(cursor) => cursors.push(cursor),
             }
             if cursors.len() >= MAX_PAGES {
-                return Err(broken(format!(
-                    "tools/list has more than {MAX_PAGES} pages"
-                )));
+                return Err(broken(format!("tools/list has more than {MAX_PAGES} pages")));
             }
         }
     }
@@ -82,24 +77,14 @@ impl Client {
             Ok(head) => head,
             Err(error) => {
                 let name = format!("tool {}", list.tools.len() + list.rejected.len() + 1);
-                return list.rejected.push(RejectedTool {
-                    name,
-                    reason: error.to_string(),
-                });
+                return list.rejected.push(RejectedTool { name, reason: error.to_string() });
             }
         };
         match headers::param_headers(&head.input_schema) {
             Ok(params) => self.set_param_headers(&head.name, params),
             Err(reason) => {
-                tracing::warn!(
-                    tool = head.name,
-                    reason,
-                    "left out a tool whose definition is invalid"
-                );
-                return list.rejected.push(RejectedTool {
-                    name: head.name,
-                    reason,
-                });
+                tracing::warn!(tool = head.name, reason, "left out a tool whose definition is invalid");
+                return list.rejected.push(RejectedTool { name: head.name, reason });
             }
         }
         list.tools.push(Tool {

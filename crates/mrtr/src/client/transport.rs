@@ -54,11 +54,7 @@ pub struct Incoming {
 impl Incoming {
     /// Builds a response of status 200 without headers.
     pub fn ok(body: impl Into<String>) -> Self {
-        Self {
-            status: 200,
-            headers: HeaderMap::new(),
-            body: body.into(),
-        }
+        Self { status: 200, headers: HeaderMap::new(), body: body.into() }
     }
 }
 

@@ -11,7 +11,7 @@ use std::task::{Context as Task, Poll};
 
 use serde_json::value::RawValue;
 
-use super::journal::{Answer, Kind, State};
+use super::journal::{Answer, Kind, MAX_KEPT, State};
 use super::round::{Begun, CallGuard, CallId, Fault, Open, Round, UrlQuestion};
 use super::{ClientInfo, ContextError, Outcome};
 use crate::seal::Digest;
@@ -19,8 +19,6 @@ use crate::wire::ClientCapabilities;
 
 /// How many invalid answers a question takes before the operation gives up on it.
 const DEFAULT_ATTEMPTS: u8 = 3;
-/// How much of a partly valid answer travels on, in bytes, to be offered again.
-const MAX_KEPT: usize = 1024;
 
 /// A kind of question. Implemented by this crate only.
 pub trait Question: Send {
@@ -149,7 +147,8 @@ impl<Q: Question> AskOutcome<Q> {
             State::Answered { answer: Answer::Declined, .. } => Ok(Some(Outcome::Declined)),
             State::Answered { answer: Answer::Cancelled, .. } => Ok(Some(Outcome::Cancelled)),
             State::Answered { answer: Answer::Exhausted(problems), .. } => Err(self.exhausted(problems)),
-            State::Fallback | State::Done(_) | State::Open { .. } => match self.fallback.take() {
+            State::Fallback | State::Done(_) | State::Open { .. } | State::Expired { .. } => match self.fallback.take()
+            {
                 Some(value) => Ok(Some(Outcome::Accepted(value))),
                 None => Ok(self.author_error("an earlier round went on with a fallback that is gone now")),
             },

@@ -41,7 +41,7 @@ impl<R> Drive<R> {
 
     fn poll_handler(&mut self, task: &mut Task<'_>) -> Standing<RoundEnd<R>> {
         let Some(handler) = &mut self.handler else { return Standing::Waits };
-        match catch_unwind(AssertUnwindSafe(|| handler.as_mut().poll(task))) {
+        match guarded(|| handler.as_mut().poll(task)) {
             Ok(Poll::Ready(output)) => Standing::Ended(match self.round.finish() {
                 Some(fault) => RoundEnd::Failed(fault),
                 None => RoundEnd::Finished(output),
@@ -52,9 +52,9 @@ impl<R> Drive<R> {
                 Standing::GaveWay => Standing::GaveWay,
                 Standing::Waits => Standing::Waits,
             },
-            Err(panic) => {
+            Err(fault) => {
                 self.round.close();
-                Standing::Ended(RoundEnd::Failed(Fault::Panicked(panic_text(&*panic))))
+                Standing::Ended(RoundEnd::Failed(fault))
             }
         }
     }
@@ -75,18 +75,18 @@ impl<R> Future for Drive<R> {
     fn poll(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Self::Output> {
         self.round.start_poll(task.waker());
         let noted = Waker::from(Arc::clone(&self.round));
-        match self.poll_handler(&mut Task::from_waker(&noted)) {
-            Standing::Ended(end) => {
-                self.handler = None;
-                Poll::Ready(end)
-            }
+        let end = match self.poll_handler(&mut Task::from_waker(&noted)) {
+            Standing::Ended(end) => end,
             Standing::Waits if self.poll_timer(task) => {
                 self.round.close();
-                self.handler = None;
-                Poll::Ready(RoundEnd::Failed(Fault::TimedOut))
+                RoundEnd::Failed(Fault::TimedOut)
             }
-            Standing::GaveWay | Standing::Waits => Poll::Pending,
-        }
+            Standing::GaveWay | Standing::Waits => return Poll::Pending,
+        };
+        Poll::Ready(match guarded(|| self.handler = None) {
+            Ok(()) => end,
+            Err(fault) => RoundEnd::Failed(fault),
+        })
     }
 }
 
@@ -98,6 +98,11 @@ impl<R> Drop for Drive<R> {
 
 /// Only boxes inside: nothing is pinned in place.
 impl<R> Unpin for Drive<R> {}
+
+/// Runs the author's code, which may panic: in its first lines, at work, or when it is dropped.
+pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Fault> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| Fault::Panicked(panic_text(&*panic)))
+}
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));

@@ -5,7 +5,7 @@ use thiserror::Error;
 /// Why a call on the [`Context`](crate::Context) gave no value.
 ///
 /// Inside a handler, `?` turns it into the tool's result: the model reads what happened. A handler that wants to act on
-/// a refusal uses [`outcome`](crate::flow::Elicit::outcome) instead.
+/// a refusal uses [`outcome`](crate::flow::Ask::outcome) instead.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ContextError {

@@ -1,6 +1,5 @@
 //! The journal: what rounds settled and what they left open, in the order the handler called for it.
 
-use std::collections::HashMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +7,9 @@ use serde_json::{Value, value::RawValue};
 
 use super::answer::ElicitResult;
 use crate::seal::Digest;
+
+/// How much of an answer that does not count travels on, in bytes, to be offered again.
+pub(super) const MAX_KEPT: usize = 1024;
 
 /// All entries of an operation. It lives only inside the request state.
 pub(crate) type Journal = Vec<Entry>;
@@ -17,10 +19,19 @@ pub(crate) type Journal = Vec<Entry>;
 pub(crate) struct Entry {
     pub(crate) key: String,
     pub(crate) kind: Kind,
-    /// Nothing else was ever open beside it, so its place in the order is certain. Calls that ran side by side have no
-    /// order among themselves worth checking.
-    pub(crate) solo: bool,
+    pub(crate) place: Place,
     pub(crate) state: State,
+}
+
+/// What is known about a call's place in the order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Place {
+    /// Nothing else was ever open beside it: its place is certain.
+    Alone,
+    /// It ran side by side with others: they have no order among themselves worth checking.
+    Beside,
+    /// The last run of the handler did not get to it: where it belongs is for a later run to say.
+    Unknown,
 }
 
 /// What kind of call it was.
@@ -47,6 +58,9 @@ pub(crate) enum State {
     },
     /// Answered, for good.
     Answered { asked: Digest, answer: Answer },
+    /// Asked, and perhaps answered, in a state that has expired since. Nothing counts until it is asked again; then `kept`
+    /// is offered.
+    Expired { asked: Digest, kept: Option<String> },
     /// A step or a wait that is done; its result as JSON.
     Done(String),
     /// The client could not be asked; the question's fallback stands.
@@ -68,38 +82,43 @@ impl State {
     /// The question this state belongs to, for states that belong to one.
     pub(crate) fn asked(&self) -> Option<Digest> {
         match self {
-            Self::Open { asked, .. } | Self::Answered { asked, .. } => Some(*asked),
+            Self::Open { asked, .. } | Self::Answered { asked, .. } | Self::Expired { asked, .. } => Some(*asked),
             Self::Done(_) | Self::Fallback => None,
         }
     }
 
     pub(crate) fn is_settled(&self) -> bool {
+        !matches!(self, Self::Open { .. } | Self::Expired { .. })
+    }
+
+    /// Whether the next round must know it even if this one did not come to it.
+    pub(crate) fn outlives_a_round(&self) -> bool {
         !matches!(self, Self::Open { .. })
     }
 }
 
-/// Starts the questions of an expired operation again. What was answered, earlier or just now, is offered and counts only
-/// once it is given again; what is done stays done.
-pub(crate) fn reopen(journal: &mut Journal, answers: &mut HashMap<String, Box<RawValue>>) {
-    for entry in journal {
-        let late = answers.remove(&entry.key);
-        match &mut entry.state {
-            State::Answered { asked, answer } => {
-                let kept = match answer {
-                    Answer::Accepted(content) => Some(std::mem::take(content)),
-                    Answer::Declined | Answer::Cancelled | Answer::Exhausted(_) => None,
-                };
-                entry.state = State::Open { asked: *asked, attempts: 0, kept };
-            }
-            State::Open { kept, .. } => {
-                if let Some(Ok(ElicitResult::Accept(content))) = late.map(|late| ElicitResult::parse(&late)) {
-                    *kept = Some(Value::Object(content).to_string());
-                }
-            }
-            State::Done(_) | State::Fallback => {}
-        }
+impl Entry {
+    /// Takes back what was asked and answered in a state that has expired, together with the `late` answer that came with
+    /// it: both are only offered again. What is done stays done.
+    pub(crate) fn expire(&mut self, late: Option<&RawValue>) {
+        let (asked, kept) = match &mut self.state {
+            State::Open { asked, kept, .. } => (*asked, late.and_then(content).or_else(|| kept.take())),
+            State::Answered { asked, answer: Answer::Accepted(content) } => (*asked, Some(std::mem::take(content))),
+            State::Answered { asked, .. } => (*asked, None),
+            State::Expired { .. } | State::Done(_) | State::Fallback => return,
+        };
+        self.state = State::Expired { asked, kept: kept.filter(|_| self.kind == Kind::Form) };
     }
-    answers.clear();
+}
+
+/// The content of an accepted answer, unchecked: whoever offers it again picks what is valid.
+fn content(answer: &RawValue) -> Option<String> {
+    match ElicitResult::parse(answer) {
+        Ok(ElicitResult::Accept(content)) => {
+            Some(Value::Object(content).to_string()).filter(|kept| kept.len() <= MAX_KEPT)
+        }
+        Ok(ElicitResult::Decline | ElicitResult::Cancel) | Err(_) => None,
+    }
 }
 
 impl fmt::Display for Kind {

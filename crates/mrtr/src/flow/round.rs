@@ -13,7 +13,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::value::RawValue;
 use tracing::warn;
 
-use super::journal::{Entry, Journal, Kind, State};
+use super::journal::{Entry, Journal, Kind, Place, State};
 use super::{ClientInfo, Clock, ContextError};
 use crate::seal::{Digest, Principal};
 use crate::wire::ClientCapabilities;
@@ -65,8 +65,6 @@ struct Prior {
 struct Call {
     entry: Entry,
     phase: Phase,
-    /// Where the journal of the rounds before has it.
-    prior: Option<usize>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -118,6 +116,8 @@ pub(crate) enum Standing<T> {
 pub(crate) struct Suspension {
     /// Input requests by key, as JSON.
     pub(crate) requests: Vec<(String, String)>,
+    /// Nothing is open but waits, whether they ask something meanwhile or not.
+    pub(crate) only_waits: bool,
     pub(crate) journal: Journal,
 }
 
@@ -211,7 +211,14 @@ impl Round {
                 Some(Fault::Author(format!("key {key:?} is used twice in one operation; keys must be unique")));
             return Ok(Begun::Held);
         }
-        Ok(core.begin(key, kind, asked))
+        match core.begin(key, kind, asked) {
+            // The round fails already; whatever starts now would only be done again.
+            Begun::New(id, _) if asked.is_none() && core.fault.is_some() => {
+                core.decide(id, None, Phase::Dropped);
+                Ok(Begun::Held)
+            }
+            begun => Ok(begun),
+        }
     }
 
     /// Marks a call as a step at work.
@@ -361,29 +368,32 @@ impl Wake for Round {
 
 impl Core {
     fn begin(&mut self, key: &str, kind: Kind, asked: Option<Digest>) -> Begun {
-        let solo = self.mark_overlaps();
-        let found = self.prior.iter().position(|prior| prior.entry.key == key && !prior.called);
+        let alone = self.mark_overlaps();
+        let same = |prior: &Prior| !prior.called && prior.entry.key == key && prior.entry.kind == kind;
+        let found = self.prior.iter().position(same);
         let position = self.calls.iter().filter(|call| call.phase != Phase::Dropped).count() + 1;
         let recalled = match found {
-            Some(index) => self.recall(index, position, kind, asked),
+            Some(index) => self.recall(index, position, asked),
             None => {
                 self.report_new(position, key, kind);
                 None
             }
         };
-        let solo = solo && found.is_none_or(|index| self.prior[index].entry.solo);
+        let was_beside = found.is_some_and(|index| self.prior[index].entry.place == Place::Beside);
+        let place = if alone && !was_beside { Place::Alone } else { Place::Beside };
         // A placeholder when nothing is recalled: an entry is written only once it opens or settles.
         let state = recalled.clone().unwrap_or(State::Fallback);
-        let entry = Entry { key: key.to_owned(), kind, solo, state };
+        let entry = Entry { key: key.to_owned(), kind, place, state };
         let id = CallId(self.calls.len());
         let settled = recalled.as_ref().is_some_and(State::is_settled);
         let phase = if settled { Phase::Settled } else { Phase::Begun };
-        self.calls.push(Call { entry, phase, prior: found });
+        self.calls.push(Call { entry, phase });
         match recalled {
             Some(state) if settled => Begun::Replayed(state),
             Some(State::Open { attempts, kept, .. }) => {
                 Begun::New(id, Open { attempts, kept, answer: self.answers.remove(key) })
             }
+            Some(State::Expired { kept, .. }) => Begun::New(id, Open { kept, ..Open::default() }),
             _ if self.accept_unasked && asked.is_some() => {
                 Begun::New(id, Open { answer: self.answers.remove(key), ..Open::default() })
             }
@@ -405,12 +415,12 @@ impl Core {
         self.calls.iter().any(|call| matches!(call.phase, Phase::Open(_)))
     }
 
-    /// Whether a call that begins now stands alone; if not, whatever stands beside it no longer does either.
+    /// Whether a call that begins now stands alone; if not, whatever stands beside it does not either.
     fn mark_overlaps(&mut self) -> bool {
         let mut alone = true;
         for call in &mut self.calls {
             if matches!(call.phase, Phase::Begun | Phase::Running | Phase::Open(_)) {
-                call.entry.solo = false;
+                call.entry.place = Place::Beside;
                 alone = false;
             }
         }
@@ -418,14 +428,10 @@ impl Core {
     }
 
     /// What the journal says about a call it knows, unless the code has changed under it.
-    fn recall(&mut self, index: usize, position: usize, kind: Kind, asked: Option<Digest>) -> Option<State> {
-        let moved = self.prior[index].entry.solo && !self.stands_after(index);
+    fn recall(&mut self, index: usize, position: usize, asked: Option<Digest>) -> Option<State> {
+        let moved = self.prior[index].entry.place == Place::Alone && !self.stands_after(index);
         self.prior[index].called = true;
         let entry = &self.prior[index].entry;
-        if entry.kind != kind {
-            warn!("step {position} replayed as {kind} {:?}, journal recorded {entry}", entry.key);
-            return None;
-        }
         if moved {
             let recorded = self.first_uncalled().map_or_else(|| "another order".to_owned(), Entry::to_string);
             warn!("step {position} replayed as {entry}, journal recorded {recorded}");
@@ -439,40 +445,47 @@ impl Core {
         Some(entry.state.clone())
     }
 
-    /// Whether the calls that the journal has before `index` have been made, and no others.
+    /// Whether what comes before `index` in the journal has been called for, and nothing that comes after it.
     ///
-    /// Those that ran side by side may still come: a step that took its time when it ran takes none when it is replayed,
-    /// so what follows it can now be reached before what had been done beside it.
+    /// What ran side by side may still come: a step that took its time when it ran takes none when it is replayed, so
+    /// what follows it can be reached before what had been done beside it. And calls the journal does not have may stand
+    /// between: a step that failed before, or a new one, contradicts nothing.
     fn stands_after(&self, index: usize) -> bool {
-        let mut made = self.calls.iter().filter(|call| call.phase != Phase::Dropped);
-        made.all(|call| call.prior.is_some_and(|prior| prior < index))
-            && self.prior[..index].iter().all(|prior| prior.called || !prior.entry.solo)
+        let (before, after) = self.prior.split_at(index);
+        before.iter().filter(|prior| prior.entry.place == Place::Alone).all(|prior| prior.called)
+            && !after.iter().filter(|prior| prior.entry.place != Place::Unknown).any(|prior| prior.called)
     }
 
     /// The first call the journal has that was not made yet although its turn is certain.
     fn first_uncalled(&self) -> Option<&Entry> {
-        self.prior.iter().find(|prior| !prior.called && prior.entry.solo).map(|prior| &prior.entry)
+        let uncalled = |prior: &&Prior| !prior.called && prior.entry.place == Place::Alone;
+        self.prior.iter().find(uncalled).map(|prior| &prior.entry)
     }
 
+    /// Logs a call the journal does not have where it has another one. Steps may come and go.
     fn report_new(&self, position: usize, key: &str, kind: Kind) {
-        if let Some(expected) = self.first_uncalled() {
+        let namesake = self.prior.iter().map(|prior| &prior.entry).find(|entry| entry.key == key && entry.kind != kind);
+        let expected = self.first_uncalled().filter(|_| kind != Kind::Step);
+        if let Some(expected) = namesake.or(expected) {
             warn!("step {position} replayed as {kind} {key:?}, journal recorded {expected}");
         }
     }
 
     /// Logs what the journal has and this run of the handler did not call for.
     fn report_missing(&self, round: &Round) {
-        let missing =
-            self.prior.iter().filter(|prior| !prior.called && prior.entry.solo && prior.entry.state.is_settled());
-        for prior in missing {
-            warn!(round = round.number, "journal recorded {}, which this replay never reached", prior.entry);
+        let missing = self.prior.iter().filter(|prior| !prior.called && prior.entry.place == Place::Alone);
+        for Prior { entry, .. } in missing.filter(|prior| prior.entry.state.is_settled()) {
+            warn!(round = round.number, "journal recorded {entry}, which this replay never reached");
         }
     }
 
     /// The journal for the next round: this run's calls in order, then what it did not reach. Nothing done is forgotten.
     fn suspension(&mut self, round: &Round) -> Suspension {
         self.report_missing(round);
-        let mut suspension = Suspension { requests: Vec::new(), journal: Journal::with_capacity(self.calls.len()) };
+        let mut open = self.calls.iter().filter(|call| matches!(call.phase, Phase::Open(_)));
+        let only_waits = open.all(|call| call.entry.kind == Kind::Wait);
+        let journal = Journal::with_capacity(self.calls.len());
+        let mut suspension = Suspension { requests: Vec::new(), only_waits, journal };
         for call in self.calls.drain(..) {
             match call.phase {
                 Phase::Settled => {}
@@ -482,8 +495,8 @@ impl Core {
             }
             suspension.journal.push(call.entry);
         }
-        let unreached = self.prior.drain(..).filter(|prior| !prior.called && prior.entry.state.is_settled());
-        suspension.journal.extend(unreached.map(|prior| prior.entry));
+        let unreached = self.prior.drain(..).filter(|prior| !prior.called && prior.entry.state.outlives_a_round());
+        suspension.journal.extend(unreached.map(|prior| Entry { place: Place::Unknown, ..prior.entry }));
         suspension
     }
 }

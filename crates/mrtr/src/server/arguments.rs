@@ -87,7 +87,11 @@ impl Arguments {
     }
 }
 
-/// Decodes validated arguments. A whole number spelled as a float is an integer to the schema, so it is one here too.
+/// The first whole number that another one shares its float with: `9007199254740993.0` reads as `9007199254740992.0`.
+const AMBIGUOUS: f64 = 9_007_199_254_740_992.0;
+
+/// Decodes validated arguments. A whole number spelled as a float is an integer to the schema, so it is one here too,
+/// unless it is so large that it may have been another one: then an integer field refuses it.
 pub(super) fn decode<A: DeserializeOwned>(arguments: Value) -> Result<A, String> {
     if !has_whole_floats(&arguments) {
         return serde_json::from_value(arguments).map_err(|error| error.to_string());
@@ -108,7 +112,9 @@ fn has_whole_floats(value: &Value) -> bool {
 
 fn whole(value: Value) -> Value {
     match value {
-        Value::Number(number) => Value::Number(form::whole(number)),
+        Value::Number(number) if number.as_f64().is_some_and(|float| float.abs() < AMBIGUOUS) => {
+            Value::Number(form::whole(number))
+        }
         Value::Array(items) => items.into_iter().map(whole).collect(),
         Value::Object(members) => Value::Object(members.into_iter().map(|(k, v)| (k, whole(v))).collect::<Map<_, _>>()),
         other => other,

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
@@ -10,14 +11,14 @@ use tracing::{Instrument, debug, error, info_span, warn};
 use super::ToolResult;
 use super::arguments::Arguments;
 use super::dispatch::{Dispatch, Registered, members};
-use crate::flow::{ClientInfo, Context, Drive, Fault, Journal, Round, RoundEnd, Suspension, reopen};
+use crate::flow::{ClientInfo, Context, Drive, Fault, Journal, Round, RoundEnd, Suspension, guarded};
 use crate::seal::{Binding, Claims, NONCE_LEN, Opened, Principal, StateError};
 use crate::wire::{Request, RpcError, json};
 
-/// What a leg gives: the members of its result.
+/// What a leg answers: the members of its result.
 type Answer = Result<String, RpcError>;
 
-/// `inputResponses`, raw, by key.
+/// What `inputResponses` brought, by key.
 type Answers = HashMap<String, Box<RawValue>>;
 
 impl Dispatch {
@@ -38,7 +39,7 @@ impl Dispatch {
         self.run(registered, arguments, answers, claims, request, principal).instrument(span).await
     }
 
-    /// What earlier rounds left, or the start of a new operation.
+    /// What earlier rounds left, or the start of a new operation. Answers that come too late are taken away.
     fn resume(
         &self,
         request: &Request<'_>,
@@ -55,11 +56,7 @@ impl Dispatch {
         };
         match opened {
             Ok(Opened::Live(claims)) => Ok(claims),
-            Ok(Opened::Expired(mut claims, ago)) if ago <= self.limits.reask_expired => {
-                debug!(?ago, "the state has expired; its questions are asked again");
-                reopen(&mut claims.journal, answers);
-                Ok(claims)
-            }
+            Ok(Opened::Expired(claims, ago)) if ago <= self.limits.reask_expired => Ok(reopen(claims, ago, answers)),
             Ok(Opened::Expired(..)) => Err(refused(StateError::Expired)),
             Err(error) => Err(refused(error)),
         }
@@ -82,9 +79,11 @@ impl Dispatch {
         let round = Round::new(claims.operation, claims.round, client(request), principal, Arc::clone(&self.clock))
             .resume(std::mem::take(&mut claims.journal), answers, first && registered.tool.accept_unasked);
         let round = Arc::new(round);
-        let handling = match (registered.tool.handler)(arguments.value, Context::new(Arc::clone(&round))) {
-            Ok(handling) => handling,
-            Err(problem) => return complete(&ToolResult::error(format!("Invalid arguments: {problem}"))),
+        let context = Context::new(Arc::clone(&round));
+        let handling = match guarded(|| (registered.tool.handler)(arguments.value, context)) {
+            Ok(Ok(handling)) => handling,
+            Ok(Err(problem)) => return complete(&ToolResult::error(format!("Invalid arguments: {problem}"))),
+            Err(fault) => return Err(self.failed(fault)),
         };
         match Drive::new(round, handling, Some(self.limits.handler_time)).await {
             RoundEnd::Finished(result) => complete(&result),
@@ -95,8 +94,8 @@ impl Dispatch {
 
     /// Seals what was settled and asks for the rest.
     fn suspend(&self, mut claims: Claims<Journal>, suspension: Suspension) -> Answer {
-        let Suspension { requests, journal } = suspension;
-        if requests.is_empty() {
+        let Suspension { requests, only_waits, journal } = suspension;
+        if only_waits {
             claims.waits = claims.waits.saturating_add(1);
         }
         if claims.round - claims.waits.min(claims.round) >= self.limits.rounds || claims.waits >= self.limits.waits {
@@ -143,6 +142,16 @@ impl Dispatch {
             }
         }
     }
+}
+
+/// An expired operation starts its questions again; what was answered is offered, what was done stays done.
+fn reopen(mut claims: Claims<Journal>, ago: Duration, answers: &mut Answers) -> Claims<Journal> {
+    debug!(?ago, "the state has expired; its questions are asked again");
+    for entry in &mut claims.journal {
+        entry.expire(answers.remove(&entry.key).as_deref());
+    }
+    answers.clear();
+    claims
 }
 
 fn refused(error: StateError) -> RpcError {

@@ -19,7 +19,6 @@ pub fn encode_value(value: &str) -> Cow<'_, str> {
     let plain = value.bytes().all(|b| matches!(b, b'\t' | b' '..=b'~'))
         && !value.starts_with([' ', '\t'])
         && !value.ends_with([' ', '\t'])
-        && !value.is_empty()
         && !is_sentinel(value);
     if plain { value.into() } else { format!("{PREFIX}{}{SUFFIX}", STANDARD.encode(value)).into() }
 }

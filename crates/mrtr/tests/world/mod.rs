@@ -1,11 +1,13 @@
 //! A world of two parties: a client that sends bytes, instances that answer them, a clock moved by hand.
 
-use std::collections::BTreeMap;
+mod effects;
+mod run;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use futures_util::FutureExt;
+pub use effects::{Effects, logged};
 use mrtr::server::{Clock, Dispatch, Incoming, Principal, Reply, Sleep};
 use mrtr::{Keyring, Server, Tool};
 use serde_json::{Map, Value, json};
@@ -41,6 +43,20 @@ impl Clock for HandClock {
     }
 }
 
+/// The same time, with timers that never ring: for handlers that have to wait for something real.
+#[derive(Debug)]
+pub struct Untimed(pub Arc<HandClock>);
+
+impl Clock for Untimed {
+    fn now(&self) -> SystemTime {
+        self.0.now()
+    }
+
+    fn sleep(&self, _: Duration) -> Option<Sleep> {
+        Some(Box::pin(std::future::pending()))
+    }
+}
+
 /// A fleet: instances behind a round robin, and the clock they share.
 pub struct World {
     pub instances: Vec<Arc<Dispatch>>,
@@ -56,12 +72,31 @@ impl World {
 
     /// Two instances of a server, each set up by `setup`.
     pub fn of(setup: impl Fn(Server) -> Server) -> Self {
+        Self::fleet([&setup as &dyn Fn(Server) -> Server, &setup])
+    }
+
+    /// A deployment that is under way: each instance has its own version of the tool, and requests go round.
+    pub fn versions<const N: usize>(tools: [Tool; N]) -> Self {
+        let setups = tools.map(|tool| move |server: Server| server.tool(tool.clone()));
+        Self::fleet(setups.each_ref().map(|setup| setup as &dyn Fn(Server) -> Server))
+    }
+
+    /// Instances that share the clock and, unless set up otherwise, the key.
+    pub fn fleet<const N: usize>(setups: [&dyn Fn(Server) -> Server; N]) -> Self {
         let clock = HandClock::new();
-        let instance = || {
+        let instances = setups.map(|setup| {
             let server = Server::new("test", "1.0.0").keys(keys()).clock(clock.clone() as Arc<dyn Clock>);
             setup(server).build().expect("a valid server")
-        };
-        Self { instances: vec![instance(), instance()], clock, next: AtomicU64::new(0) }
+        });
+        Self { instances: instances.into(), clock, next: AtomicU64::new(0) }
+    }
+
+    /// As [`with`](Self::with), where time is never up.
+    pub fn untimed(tool: Tool) -> Self {
+        let clock = HandClock::new();
+        let mut world = Self::of(|server| server.tool(tool.clone()).clock(Arc::new(Untimed(clock.clone()))));
+        world.clock = clock;
+        world
     }
 
     /// Sends a request body to the next instance in turn.
@@ -71,10 +106,17 @@ impl World {
 
     /// Sends a request body as an authenticated caller.
     pub fn send_as(&self, body: &str, principal: Option<Principal>) -> Reply {
+        run::to_the_end(self.instance().handle(Incoming { body: body.as_bytes(), headers: None, principal }))
+    }
+
+    /// Sends a request body from within a runtime.
+    pub async fn send_async(&self, body: &str) -> Reply {
+        self.instance().handle(Incoming { body: body.as_bytes(), headers: None, principal: None }).await
+    }
+
+    fn instance(&self) -> &Dispatch {
         let turn = self.next.fetch_add(1, Ordering::Relaxed) as usize;
-        let instance = &self.instances[turn % self.instances.len()];
-        let incoming = Incoming { body: body.as_bytes(), headers: None, principal };
-        instance.handle(incoming).now_or_never().expect("the handler waits for nothing but answers")
+        &self.instances[turn % self.instances.len()]
     }
 
     /// Starts an operation.
@@ -194,6 +236,12 @@ impl<'w> Leg<'w> {
         self.respond(json!({ key: { "action": "cancel" } }))
     }
 
+    /// The same operation, continued by a client with other capabilities.
+    pub fn capable(mut self, capabilities: Value) -> Self {
+        self.call.capabilities = capabilities;
+        self
+    }
+
     /// Asserts a complete result with this text.
     #[track_caller]
     pub fn finishes(&self, text: &str) {
@@ -218,19 +266,5 @@ impl<'w> Leg<'w> {
 
     pub fn text(&self) -> String {
         self.reply["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()
-    }
-}
-
-/// Counts effects by name.
-#[derive(Clone, Debug, Default)]
-pub struct Effects(Arc<Mutex<BTreeMap<String, u32>>>);
-
-impl Effects {
-    pub fn happen(&self, name: &str) {
-        *self.0.lock().expect("effects").entry(name.to_owned()).or_default() += 1;
-    }
-
-    pub fn count(&self, name: &str) -> u32 {
-        self.0.lock().expect("effects").get(name).copied().unwrap_or(0)
     }
 }

@@ -5,27 +5,17 @@ use http::{HeaderMap, HeaderValue};
 use super::*;
 
 fn http(status: u16, body: &str) -> Incoming {
-    Incoming {
-        status,
-        headers: HeaderMap::new(),
-        body: body.to_owned(),
-    }
+    Incoming { status, headers: HeaderMap::new(), body: body.to_owned() }
 }
 
 async fn http_failure(response: Incoming) -> String {
-    call(&Playback::with([response]), yes())
-        .await
-        .unwrap_err()
-        .to_string()
+    call(&Playback::with([response]), yes()).await.unwrap_err().to_string()
 }
 
 #[tokio::test]
 async fn input_required_with_nothing_in_it() {
     assert_eq!(
-        failure([result(
-            &json!({ "resultType": "input_required", "requestState": null })
-        )])
-        .await,
+        failure([result(&json!({ "resultType": "input_required", "requestState": null }))]).await,
         "the server broke the protocol in round 1: \
          an input_required result has neither inputRequests nor requestState"
     );
@@ -36,10 +26,7 @@ async fn unknown_result_types() {
     for value in ["task", "null", "7"] {
         let value: Value = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
         let text = failure([result(&json!({ "resultType": value }))]).await;
-        assert!(
-            text.contains(&format!("resultType is {value}, expected")),
-            "{text}"
-        );
+        assert!(text.contains(&format!("resultType is {value}, expected")), "{text}");
     }
 }
 
@@ -55,25 +42,15 @@ async fn the_draft_dialect_is_recognised_and_explained() {
          expected {\"method\": \"elicitation/create\", \"params\": {\"message\": .., \"requestedSchema\": ..}} \
          instead of \"type\" and \"schema\""
     );
-    let half = asks(
-        &json!({ "c": { "type": "elicitation", "schema": {} } }),
-        Some("s"),
-    );
-    assert!(
-        failure([half])
-            .await
-            .contains("is an early draft of the pattern")
-    );
+    let half = asks(&json!({ "c": { "type": "elicitation", "schema": {} } }), Some("s"));
+    assert!(failure([half]).await.contains("is an early draft of the pattern"));
 }
 
 #[tokio::test]
 async fn questions_of_a_kind_that_was_not_declared() {
     let server = Playback::new([asks(&json!({ "pay": page(), "confirm": form() }), None)]);
-    let nobody_is_asked =
-        async |_: Ask| -> Result<Answer, crate::client::NotAnswered> { unreachable!() };
-    let error = call(&server, Responders::new().form(nobody_is_asked))
-        .await
-        .unwrap_err();
+    let nobody_is_asked = async |_: Ask| -> Result<Answer, crate::client::NotAnswered> { unreachable!() };
+    let error = call(&server, Responders::new().form(nobody_is_asked)).await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "the server broke the protocol in round 1: \
@@ -86,26 +63,14 @@ async fn malformed_rounds_name_the_place() {
     for (requests, expected) in [
         (json!([]), "inputRequests is malformed"),
         (json!({ "k": 1 }), "inputRequests[\"k\"] is malformed"),
-        (
-            json!({ "k": { "method": "tools/call" } }),
-            "inputRequests[\"k\"] asks by \"tools/call\"",
-        ),
-        (
-            json!({ "k": { "method": "elicitation/create", "params": [] } }),
-            "inputRequests[\"k\"].params",
-        ),
-        (
-            json!({ "k": { "method": "elicitation/create", "params": { "mode": "fax" } } }),
-            "has mode \"fax\"",
-        ),
+        (json!({ "k": { "method": "tools/call" } }), "inputRequests[\"k\"] asks by \"tools/call\""),
+        (json!({ "k": { "method": "elicitation/create", "params": [] } }), "inputRequests[\"k\"].params"),
+        (json!({ "k": { "method": "elicitation/create", "params": { "mode": "fax" } } }), "has mode \"fax\""),
     ] {
         let text = failure([asks(&requests, Some("s"))]).await;
         assert!(text.contains(expected), "{text}");
     }
-    let text = failure([result(
-        &json!({ "resultType": "input_required", "requestState": {} }),
-    )])
-    .await;
+    let text = failure([result(&json!({ "resultType": "input_required", "requestState": {} }))]).await;
     assert!(text.contains("requestState is not a string"), "{text}");
 }
 
@@ -122,28 +87,15 @@ async fn a_key_that_comes_twice_is_refused() {
 async fn rounds_where_there_must_be_none() {
     let server = Playback::new([asks(&json!({ "confirm": form() }), None)]);
     let error = server.client(yes()).discover().await.unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .ends_with("server/discover must not end in input_required")
-    );
+    assert!(error.to_string().ends_with("server/discover must not end in input_required"));
 }
 
 #[tokio::test]
 async fn the_response_to_another_request() {
     for (body, expected) in [
-        (
-            r#"{"id":7,"result":{}}"#,
-            "the response has id 7, the request had 1",
-        ),
-        (
-            r#"{"id":"1","result":{}}"#,
-            "the response has id \"1\", the request had 1",
-        ),
-        (
-            r#"{"result":{}}"#,
-            "the response has no id, the request had 1",
-        ),
+        (r#"{"id":7,"result":{}}"#, "the response has id 7, the request had 1"),
+        (r#"{"id":"1","result":{}}"#, "the response has id \"1\", the request had 1"),
+        (r#"{"result":{}}"#, "the response has no id, the request had 1"),
     ] {
         let text = failure([body.to_owned()]).await;
         assert!(text.ends_with(expected), "{text}");
@@ -157,10 +109,7 @@ async fn rpc_errors_say_what_to_do() {
     let wanted = json!({ "requiredCapabilities": { "sampling": {} } });
     let versions = json!({ "supported": ["2025-11-25", "2027-01-01"] });
     for (body, expected) in [
-        (
-            error(-32602, "Unknown tool: x", &Value::Null),
-            "server error -32602: Unknown tool: x",
-        ),
+        (error(-32602, "Unknown tool: x", &Value::Null), "server error -32602: Unknown tool: x"),
         (
             error(-32021, "Missing capability", &wanted),
             "server error -32021: Missing capability (the call needs a client that can do {\"sampling\":{}})",
@@ -170,10 +119,7 @@ async fn rpc_errors_say_what_to_do() {
             "server error -32022: Unsupported \
              (the server speaks 2025-11-25, 2027-01-01; this client speaks 2026-07-28)",
         ),
-        (
-            r#"{"id":null,"error":{"code":-32700,"message":"bad"}}"#.to_owned(),
-            "server error -32700: bad",
-        ),
+        (r#"{"id":null,"error":{"code":-32700,"message":"bad"}}"#.to_owned(), "server error -32700: bad"),
     ] {
         assert_eq!(failure([body]).await, expected);
     }
@@ -186,10 +132,7 @@ async fn http_errors_without_json_rpc() {
         "playback answered HTTP 502 (<html>\\u{1b}[2J Bad gateway)"
     );
     let mut moved = http(307, "");
-    moved.headers.insert(
-        "location",
-        HeaderValue::from_static("https://other.example/"),
-    );
+    moved.headers.insert("location", HeaderValue::from_static("https://other.example/"));
     assert_eq!(
         http_failure(moved).await,
         "playback answered HTTP 307 (it redirects to https://other.example/, which is not followed)"
@@ -200,23 +143,13 @@ async fn http_errors_without_json_rpc() {
 
 #[tokio::test]
 async fn legacy_servers_are_recognised() {
-    let no_session = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}"#;
+    let no_session =
+        r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}"#;
     let python = r#"{"jsonrpc":"2.0","id":"ID","error":{"code":-32600,"message":"Bad Request: Missing session ID"}}"#;
-    for response in [
-        http(400, no_session),
-        http(400, python),
-        http(405, ""),
-        http(404, "Not Found"),
-    ] {
+    for response in [http(400, no_session), http(400, python), http(405, ""), http(404, "Not Found")] {
         let text = http_failure(response).await;
-        assert!(
-            text.contains("looks like a legacy server that wants `initialize` first"),
-            "{text}"
-        );
+        assert!(text.contains("looks like a legacy server that wants `initialize` first"), "{text}");
     }
     let modern = http(404, &error(-32601, "Method not found", &Value::Null));
-    assert_eq!(
-        http_failure(modern).await,
-        "server error -32601: Method not found"
-    );
+    assert_eq!(http_failure(modern).await, "server error -32601: Method not found");
 }

@@ -12,8 +12,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 
 use super::{
-    Answer, Ask, BoxFuture, CallError, Client, Incoming, Outgoing, Output, Responders, Transport,
-    TransportError,
+    Answer, Ask, BoxFuture, CallError, Client, Incoming, Outgoing, Output, Responders, Transport, TransportError,
 };
 
 /// A transport that plays back responses in order. `"ID"` in a response becomes the id of the request.
@@ -30,20 +29,12 @@ impl Playback {
 
     fn with(responses: impl IntoIterator<Item = Incoming>) -> Self {
         let responses = Arc::new(Mutex::new(responses.into_iter().collect()));
-        Self {
-            responses,
-            sent: Arc::default(),
-        }
+        Self { responses, sent: Arc::default() }
     }
 
     /// The requests so far, as text.
     fn sent(&self) -> Vec<String> {
-        self.sent
-            .lock()
-            .unwrap()
-            .iter()
-            .map(|request| request.body.clone())
-            .collect()
+        self.sent.lock().unwrap().iter().map(|request| request.body.clone()).collect()
     }
 
     fn sent_params(&self) -> Vec<Value> {
@@ -105,9 +96,7 @@ fn error(code: i64, message: &str, data: &Value) -> String {
 
 /// A round with these questions and this state.
 fn asks(requests: &Value, state: Option<&str>) -> String {
-    result(
-        &json!({ "resultType": "input_required", "inputRequests": requests, "requestState": state }),
-    )
+    result(&json!({ "resultType": "input_required", "inputRequests": requests, "requestState": state }))
 }
 
 /// A round that only asks to be called again.
@@ -127,20 +116,13 @@ fn page() -> Value {
 
 /// Says yes to everything.
 fn yes() -> Responders {
-    Responders::new()
-        .elicitation(async |_: Ask| Ok(Answer::accept([("ok".to_owned(), json!(true))])))
+    Responders::new().elicitation(async |_: Ask| Ok(Answer::accept([("ok".to_owned(), json!(true))])))
 }
 
 async fn call(playback: &Playback, responders: Responders) -> Result<Output, CallError> {
-    playback
-        .client(responders)
-        .call_tool("deploy", json!({ "service": "api" }))
-        .await
+    playback.client(responders).call_tool("deploy", json!({ "service": "api" })).await
 }
 
 async fn failure(bodies: impl IntoIterator<Item = String>) -> String {
-    call(&Playback::new(bodies), yes())
-        .await
-        .unwrap_err()
-        .to_string()
+    call(&Playback::new(bodies), yes()).await.unwrap_err().to_string()
 }

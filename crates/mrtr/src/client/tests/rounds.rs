@@ -27,24 +27,15 @@ async fn a_result_without_questions_ends_the_call() {
 #[tokio::test]
 async fn a_result_without_result_type_is_complete() {
     let server = Playback::new([result(&json!({ "content": [] }))]);
-    assert_eq!(
-        call(&server, yes()).await.unwrap().result.get(),
-        r#"{"content":[]}"#
-    );
+    assert_eq!(call(&server, yes()).await.unwrap().result.get(), r#"{"content":[]}"#);
 }
 
 #[tokio::test]
 async fn a_retry_is_the_first_request_plus_answers_and_state_under_a_new_id() {
-    let server = Playback::new([
-        asks(&json!({ "confirm": form() }), Some("s1")),
-        done("Deployed."),
-    ]);
+    let server = Playback::new([asks(&json!({ "confirm": form() }), Some("s1")), done("Deployed.")]);
     call(&server, yes()).await.unwrap();
     let [first, second] = server.sent().try_into().unwrap();
-    let first = first
-        .strip_suffix("}}")
-        .unwrap()
-        .replace(r#""id":1"#, r#""id":2"#);
+    let first = first.strip_suffix("}}").unwrap().replace(r#""id":1"#, r#""id":2"#);
     let added = concat!(
         r#","inputResponses":{"confirm":{"action":"accept","content":{"ok":true}}},"#,
         r#""requestState":"s1"}}"#
@@ -55,9 +46,8 @@ async fn a_retry_is_the_first_request_plus_answers_and_state_under_a_new_id() {
 #[tokio::test]
 async fn a_state_goes_back_byte_for_byte() {
     let odd = r#""a\u0062\/\ud800é\"\\""#;
-    let round = format!(
-        r#"{{"jsonrpc":"2.0","id":"ID","result":{{"resultType":"input_required","requestState":{odd}}}}}"#
-    );
+    let round =
+        format!(r#"{{"jsonrpc":"2.0","id":"ID","result":{{"resultType":"input_required","requestState":{odd}}}}}"#);
     let server = Playback::new([round, done("")]);
     tokio::time::pause();
     call(&server, Responders::new()).await.unwrap();
@@ -73,14 +63,7 @@ async fn answers_and_state_of_a_round_are_gone_in_the_next() {
     ]);
     call(&server, yes()).await.unwrap();
     let params = server.sent_params();
-    let keys = |params: &Value| {
-        params["inputResponses"]
-            .as_object()
-            .unwrap()
-            .keys()
-            .cloned()
-            .collect::<Vec<_>>()
-    };
+    let keys = |params: &Value| params["inputResponses"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(keys(&params[1]), ["a", "b"]);
     assert_eq!(params[1]["requestState"], "s1");
     assert_eq!(keys(&params[2]), ["c"]);
@@ -90,13 +73,8 @@ async fn answers_and_state_of_a_round_are_gone_in_the_next() {
 #[tokio::test]
 async fn arguments_keep_their_order_and_their_digits() {
     let server = Playback::new([asks(&json!({ "confirm": form() }), None), done("")]);
-    let arguments: Value =
-        serde_json::from_str(r#"{"z":1.0,"a":9007199254740993,"m":1e2}"#).unwrap();
-    server
-        .client(yes())
-        .call_tool("t", arguments)
-        .await
-        .unwrap();
+    let arguments: Value = serde_json::from_str(r#"{"z":1.0,"a":9007199254740993,"m":1e2}"#).unwrap();
+    server.client(yes()).call_tool("t", arguments).await.unwrap();
     for sent in server.sent() {
         assert!(sent.contains(r#""arguments":{"z":1.0,"a":9007199254740993,"m":100.0}"#));
     }
@@ -107,14 +85,8 @@ async fn capabilities_are_those_of_the_responders() {
     let any = async |_: Ask| Ok(Answer::decline());
     for (responders, capabilities) in [
         (Responders::new(), json!({})),
-        (
-            Responders::new().form(any),
-            json!({ "elicitation": { "form": {} } }),
-        ),
-        (
-            Responders::new().url(any),
-            json!({ "elicitation": { "url": {} } }),
-        ),
+        (Responders::new().form(any), json!({ "elicitation": { "form": {} } })),
+        (Responders::new().url(any), json!({ "elicitation": { "url": {} } })),
         (
             Responders::new().elicitation(any).sampling(any).roots(any),
             json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {} }),
@@ -122,33 +94,22 @@ async fn capabilities_are_those_of_the_responders() {
     ] {
         let server = Playback::new([done("")]);
         call(&server, responders).await.unwrap();
-        let declared =
-            &server.sent_params()[0]["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+        let declared = &server.sent_params()[0]["_meta"]["io.modelcontextprotocol/clientCapabilities"];
         assert_eq!(*declared, capabilities);
     }
 }
 
 #[tokio::test]
 async fn refusals_are_answers_and_are_reported() {
-    let server = Playback::new([
-        asks(&json!({ "a": form(), "b": page(), "c": form() }), None),
-        done("Nothing was done."),
-    ]);
+    let server =
+        Playback::new([asks(&json!({ "a": form(), "b": page(), "c": form() }), None), done("Nothing was done.")]);
     let responder = async |ask: Ask| match ask.key.as_str() {
         "a" => Ok(Answer::decline()),
         "b" => Ok(Answer::cancel()),
         _ => Ok(Answer::accept([])),
     };
-    let output = call(&server, Responders::new().elicitation(responder))
-        .await
-        .unwrap();
-    assert_eq!(
-        output.refusals,
-        [
-            ("a".to_owned(), Action::Decline),
-            ("b".to_owned(), Action::Cancel)
-        ]
-    );
+    let output = call(&server, Responders::new().elicitation(responder)).await.unwrap();
+    assert_eq!(output.refusals, [("a".to_owned(), Action::Decline), ("b".to_owned(), Action::Cancel)]);
     assert_eq!(
         server.sent_params()[1]["inputResponses"],
         json!({ "a": { "action": "decline" }, "b": { "action": "cancel" }, "c": { "action": "accept", "content": {} } })
@@ -156,13 +117,22 @@ async fn refusals_are_answers_and_are_reported() {
 }
 
 #[tokio::test]
+async fn only_the_last_word_on_a_question_is_a_refusal() {
+    let round = || asks(&json!({ "a": form(), "b": form() }), None);
+    let server = Playback::new([round(), round(), done("")]);
+    let responder = async |ask: Ask| match (ask.key.as_str(), ask.asked_before) {
+        ("a", 1) => Ok(Answer::accept([("ok".to_owned(), json!(true))])),
+        _ => Ok(Answer::decline()),
+    };
+    let output = call(&server, Responders::new().form(responder)).await.unwrap();
+    assert_eq!(output.refusals, [("b".to_owned(), Action::Decline)]);
+}
+
+#[tokio::test]
 async fn accepting_a_url_carries_no_content() {
     let server = Playback::new([asks(&json!({ "pay": page() }), None), done("")]);
     call(&server, yes()).await.unwrap();
-    assert_eq!(
-        server.sent_params()[1]["inputResponses"],
-        json!({ "pay": { "action": "accept" } })
-    );
+    assert_eq!(server.sent_params()[1]["inputResponses"], json!({ "pay": { "action": "accept" } }));
 }
 
 #[tokio::test]
@@ -186,12 +156,7 @@ async fn sampling_and_roots_are_answered_with_their_results() {
 
 #[tokio::test(start_paused = true)]
 async fn state_only_rounds_are_paced_and_empty_requests_count_as_one() {
-    let server = Playback::new([
-        wait("s1"),
-        asks(&json!({}), Some("s2")),
-        wait("s3"),
-        done("Paid."),
-    ]);
+    let server = Playback::new([wait("s1"), asks(&json!({}), Some("s2")), wait("s3"), done("Paid.")]);
     let start = Instant::now();
     let output = call(&server, yes()).await.unwrap();
     assert_eq!(output.text(), "Paid.");
@@ -217,25 +182,15 @@ async fn the_users_time_is_not_the_servers() {
         tokio::time::sleep(Duration::from_secs(3600)).await;
         Ok(Answer::decline())
     };
-    let client = server
-        .client(Responders::new().form(slow))
-        .server_timeout(Duration::from_secs(60));
+    let client = server.client(Responders::new().form(slow)).server_timeout(Duration::from_secs(60));
     let output = client.call_tool("t", json!({})).await.unwrap();
-    assert!(
-        output
-            .rounds
-            .iter()
-            .all(|round| round.elapsed < Duration::from_secs(1))
-    );
+    assert!(output.rounds.iter().all(|round| round.elapsed < Duration::from_secs(1)));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_never_answers_times_out() {
     let error = call(&Playback::default(), yes()).await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "playback gave no response within 120 s (round 1)"
-    );
+    assert_eq!(error.to_string(), "playback gave no response within 120 s (round 1)");
 }
 
 #[tokio::test]
@@ -243,10 +198,7 @@ async fn questions_without_end_are_stopped() {
     let round = || asks(&json!({ "confirm": form() }), None);
     let server = Playback::new(std::iter::repeat_with(round).take(20));
     let error = call(&server, yes()).await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the server still asks for input after 10 rounds"
-    );
+    assert_eq!(error.to_string(), "the server still asks for input after 10 rounds");
     assert_eq!(server.sent().len(), 11);
 }
 
@@ -255,19 +207,13 @@ async fn waiting_without_end_is_stopped() {
     let server = Playback::new(std::iter::repeat_with(|| wait("s")).take(9));
     let client = server.client(yes()).max_waits(3);
     let error = client.call_tool("t", json!({})).await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the server still asks to be called again after 3 calls"
-    );
+    assert_eq!(error.to_string(), "the server still asks to be called again after 3 calls");
     assert_eq!(server.sent().len(), 4);
 }
 
 #[tokio::test]
 async fn an_observer_sees_every_byte_and_every_round() {
-    let (question, result) = (
-        asks(&json!({ "confirm": form() }), Some("12345")),
-        done("Deployed."),
-    );
+    let (question, result) = (asks(&json!({ "confirm": form() }), Some("12345")), done("Deployed."));
     let server = Playback::new([question.clone(), result]);
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
@@ -276,27 +222,16 @@ async fn an_observer_sees_every_byte_and_every_round() {
             log.lock().unwrap().push((*body).to_owned());
         }
     };
-    let output = server
-        .client(yes())
-        .observer(observer)
-        .call_tool("t", json!({}))
-        .await
-        .unwrap();
+    let output = server.client(yes()).observer(observer).call_tool("t", json!({})).await.unwrap();
     let seen = seen.lock().unwrap();
     assert_eq!([&seen[0], &seen[2]], [&server.sent()[0], &server.sent()[1]]);
     assert_eq!(seen[1], question.replace(r#""ID""#, "1"));
     let [first, last] = output.rounds.try_into().unwrap();
     assert_eq!(
         first.outcome,
-        RoundOutcome::InputRequired {
-            asked: vec![("confirm".to_owned(), Kind::Form)],
-            state_bytes: Some(5)
-        }
+        RoundOutcome::InputRequired { asked: vec![("confirm".to_owned(), Kind::Form)], state_bytes: Some(5) }
     );
-    assert_eq!(
-        (first.received_bytes, last.sent_bytes),
-        (seen[1].len(), seen[2].len())
-    );
+    assert_eq!((first.received_bytes, last.sent_bytes), (seen[1].len(), seen[2].len()));
     assert_eq!(last.outcome, RoundOutcome::Complete);
 }
 
@@ -304,9 +239,7 @@ async fn an_observer_sees_every_byte_and_every_round() {
 async fn operations_of_one_client_run_side_by_side_under_different_ids() {
     let server = Playback::new([done("a"), done("b")]);
     let client = server.client(yes());
-    let (one, other) = tokio::join!(
-        client.call_tool("t", json!({})),
-        client.call("prompts/get", json!({ "name": "p" }))
-    );
+    let (one, other) =
+        tokio::join!(client.call_tool("t", json!({})), client.call("prompts/get", json!({ "name": "p" })));
     assert_ne!(one.unwrap().rounds[0].id, other.unwrap().rounds[0].id);
 }

@@ -1,0 +1,135 @@
+//! `mrtr call`: one operation, its questions, its result.
+
+use std::sync::Arc;
+
+use mrtr::client::{CallError, Client, Output, Responder, Responders, RoundTrace, Tool};
+use serde_json::{Map, Value};
+
+use super::answers::Flags;
+use super::arguments;
+use super::trace::{Trace, patience};
+use crate::args::{Answers, CallArgs, Show};
+use crate::exit::{Exit, Failure};
+use crate::report;
+use crate::term::{self, Terminal};
+
+/// Runs the command.
+pub(crate) async fn run(args: CallArgs) -> Result<Exit, Failure> {
+    let mut client = args.endpoint.client()?;
+    if args.show.trace {
+        client = client.observer(Trace);
+    }
+    let tool = stoppable(find(&client, &args.tool)).await?;
+    let schema = tool.as_ref().map(|tool| &tool.input_schema);
+    let arguments = arguments::read(&args.arguments, schema)?;
+    let finished = run_with(client, &args.tool, arguments, &args.answers, args.show).await?;
+    if args.show.trace {
+        term::note(&summary(&finished.rounds));
+    }
+    Ok(finished.exit)
+}
+
+fn summary(rounds: &[RoundTrace]) -> String {
+    let sent: usize = rounds.iter().map(|round| round.sent_bytes).sum();
+    let received: usize = rounds.iter().map(|round| round.received_bytes).sum();
+    let millis: u128 = rounds.iter().map(|round| round.elapsed.as_millis()).sum();
+    let s = if rounds.len() == 1 { "" } else { "s" };
+    format!("    {} round{s}, {sent} bytes sent, {received} received, {millis} ms in the server", rounds.len())
+}
+
+/// A call that came to its end.
+pub(crate) struct Finished {
+    pub(crate) exit: Exit,
+    /// One entry for each request that was sent.
+    pub(crate) rounds: Vec<RoundTrace>,
+}
+
+/// Calls a tool, has its questions answered by flags and then at the terminal, and prints the result.
+///
+/// `client` brings the server, and observers of its own if it likes: [`Trace`] is one for the caller to add. Who answers
+/// is set here.
+pub(crate) async fn run_with(
+    client: Client,
+    tool: &str,
+    arguments: Map<String, Value>,
+    answers: &Answers,
+    show: Show,
+) -> Result<Finished, Failure> {
+    let terminal = Terminal::find().map(|terminal| Arc::new(terminal) as Arc<dyn Responder>);
+    let flags = Flags::read(answers, terminal)?;
+    // Declared even when nobody can be asked: that is how the questions come to be known, and named.
+    let client = client.responders(Responders::new().elicitation(flags.clone())).observer(patience());
+    let outcome = stoppable(async { client.call_tool(tool, arguments).await.map_err(report::failure) }).await;
+    // After a failure, questions may have been on their way still.
+    let came_to_questions = outcome.as_ref().map_or_else(|failure| failure.exit == Exit::Unanswered, |_| true);
+    for flag in flags.unused().into_iter().filter(|_| came_to_questions) {
+        term::warn(&format!("{flag} was not needed: no such question came up"));
+    }
+    let output = outcome?;
+    print(&output, show)?;
+    Ok(Finished { exit: exit(&output), rounds: output.rounds })
+}
+
+/// Runs until Ctrl-C, which abandons the call: the connection closes, nothing more is sent.
+async fn stoppable<T>(call: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::select! {
+        outcome = call => outcome,
+        _ = tokio::signal::ctrl_c() => {
+            term::restore();
+            Err(Failure::new(Exit::Refused, "stopped; nothing more was sent"))
+        }
+    }
+}
+
+/// Finds the tool's definition; `None` if the server lists none.
+async fn find(client: &Client, name: &str) -> Result<Option<Tool>, Failure> {
+    let list = match client.list_tools().await {
+        Ok(list) => list,
+        Err(CallError::Rpc { code: -32601, .. }) => {
+            term::warn("the server does not list its tools: arguments are sent as text, name:=json sends other types");
+            return Ok(None);
+        }
+        Err(error) => return Err(report::failure(error)),
+    };
+    if let Some(tool) = list.tools.iter().find(|tool| tool.name == name) {
+        return Ok(Some(tool.clone()));
+    }
+    if let Some(tool) = list.rejected.iter().find(|tool| tool.name == name) {
+        return Err(Failure::new(Exit::Failed, format!("the definition of {name:?} is invalid: {}", tool.reason)));
+    }
+    let names: Vec<_> = list.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let tools = if names.is_empty() { "no tools".to_owned() } else { names.join(", ") };
+    let hint = arguments::did_you_mean(name, &names);
+    Err(Failure::usage(format!("the server has no tool {name:?}{hint}; it has {tools}")))
+}
+
+fn print(output: &Output, show: Show) -> Result<(), Failure> {
+    if show.json {
+        return term::print_json(output.result.get());
+    }
+    let value = output.value();
+    let blocks = value["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let (texts, others): (Vec<_>, Vec<_>) = blocks.iter().partition(|block| block["text"].is_string());
+    for block in others {
+        let kind = block["type"].as_str().unwrap_or("unknown");
+        term::note(&format!("(a block of type {kind} is not shown; --json has it)"));
+    }
+    match value.get("structuredContent") {
+        _ if !texts.is_empty() => term::print_text(&output.text()),
+        Some(structured) => term::print_json(&structured.to_string()),
+        None if value.is_null() => term::print_json(output.result.get()),
+        None => Ok(()),
+    }
+}
+
+fn exit(output: &Output) -> Exit {
+    if let Some((key, action)) = output.refusals.first() {
+        term::note(&format!("answered {key:?} with {action}"));
+        return Exit::Refused;
+    }
+    if output.is_error() {
+        term::note("the tool reported an error");
+        return Exit::ToolError;
+    }
+    Exit::Completed
+}

@@ -1,0 +1,47 @@
+//! `--trace`: every message as it went over the wire, and the word that the server is being waited for.
+
+use mrtr::client::{Event, Observer};
+
+use crate::term;
+
+/// Prints messages to stderr.
+pub(crate) struct Trace;
+
+impl Observer for Trace {
+    fn observe(&self, event: &Event<'_>) {
+        match event {
+            Event::Request { round, body, .. } => {
+                term::note(&format!("--> round {round}, {} bytes", body.len()));
+                term::wire(body);
+            }
+            Event::Notification { round, body } => {
+                term::note(&format!("<-- round {round}, notification, {} bytes", body.len()));
+                term::wire(body);
+            }
+            Event::Response { round, status, body, elapsed, .. } => {
+                let millis = elapsed.as_millis();
+                term::note(&format!("<-- round {round}, HTTP {status}, {} bytes, {millis} ms", body.len()));
+                term::wire(body);
+            }
+            Event::Pause { round, pause } => {
+                term::note(&format!(
+                    "    round {round} asks to be called again; next call in {} ms",
+                    pause.as_millis()
+                ));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Says once that the server wants to be called again, so that a long wait does not look like a hang.
+pub(super) fn patience() -> impl Observer {
+    let said = std::sync::Once::new();
+    move |event: &Event<'_>| {
+        if matches!(event, Event::Pause { round, .. } if *round > 1) {
+            said.call_once(|| {
+                term::note("the server is waiting for something; calling again until it is done (Ctrl-C stops)")
+            });
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Errors of the library, in the words of the command line.
+
+use mrtr::client::{Ask, CallError, Kind, Misfit};
+use mrtr::form::{Field, FieldKind, Form};
+use serde_json::Value;
+
+use crate::exit::{Exit, Failure};
+
+/// Sorts an error by who has to act, and says what to do.
+pub(crate) fn failure(error: CallError) -> Failure {
+    match error {
+        CallError::Abandoned { .. } => Failure::new(Exit::Refused, "stopped; nothing more was sent"),
+        CallError::Unanswered { questions } => Failure::new(Exit::Unanswered, unanswered(&questions)),
+        CallError::Responder { ref key, ref cause, .. } => match cause.downcast_ref::<Misfit>() {
+            Some(misfit) => Failure::usage(misfitting(key, misfit)),
+            None => Failure::new(Exit::Failed, error.to_string()),
+        },
+        CallError::Invalid(what) => Failure::usage(what),
+        error => Failure::new(Exit::Failed, error.to_string()),
+    }
+}
+
+fn misfitting(key: &str, misfit: &Misfit) -> String {
+    let field = misfit.problem.field.as_deref().unwrap_or("FIELD");
+    format!("--answer {key}.{field}: it {}; the question was not answered", misfit.problem.text)
+}
+
+/// Names each question and the flags that answer it.
+fn unanswered(questions: &[Ask]) -> String {
+    let mut lines = vec!["input is needed, and there is no terminal to ask in".to_owned()];
+    for ask in questions {
+        lines.push(format!("  {}: {}", ask.key, ask.message().replace('\n', "\n    ")));
+        let Ask { key, .. } = ask;
+        match ask.kind {
+            Kind::Url => {
+                lines.push(format!("    it asks to open {}", ask.url().unwrap_or_default()));
+                lines.push(format!("    --answer {key}=accept"));
+            }
+            _ => lines.extend(fields(ask)),
+        }
+        lines.push(format!("    or --decline {key}, or --cancel {key}"));
+    }
+    lines.join("\n")
+}
+
+fn fields(ask: &Ask) -> Vec<String> {
+    let form = Form::lenient(&ask.requested_schema());
+    let Ask { key, .. } = ask;
+    let mut lines = Vec::new();
+    for field in form.fields().iter().filter(|field| !ask.settled.contains_key(&field.name)) {
+        let optional = if field.required { "" } else { ", optional" };
+        let about = field.title.as_deref().or(field.description.as_deref());
+        let about = about.map(|about| format!("  {about}")).unwrap_or_default();
+        lines.push(format!("    --answer {key}.{}=VALUE  ({}{optional}){about}", field.name, kind(field)));
+    }
+    if lines.is_empty() {
+        lines.push(format!("    --answer {key}=accept"));
+    }
+    lines
+}
+
+/// What a field takes, in a few words.
+pub(crate) fn kind(field: &Field) -> String {
+    match &field.kind {
+        FieldKind::Text { format: Some(format), .. } => format.as_str().to_owned(),
+        FieldKind::Text { .. } => "text".to_owned(),
+        FieldKind::Number { integer: true, .. } => "integer".to_owned(),
+        FieldKind::Number { .. } => "number".to_owned(),
+        FieldKind::Boolean => "yes or no".to_owned(),
+        FieldKind::Choice { options } => one_of(options.iter().map(|choice| choice.value.as_str())),
+        FieldKind::MultiChoice { options, .. } => {
+            format!("any of {}", one_of(options.iter().map(|choice| choice.value.as_str())))
+        }
+        FieldKind::Unsupported { schema, .. } => match schema.get("type").and_then(Value::as_str) {
+            Some(name) => format!("{name}, as JSON"),
+            None => "JSON".to_owned(),
+        },
+        _ => "text".to_owned(),
+    }
+}
+
+fn one_of<'a>(values: impl ExactSizeIterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 8;
+    let more = values.len().saturating_sub(SHOWN);
+    let mut text = values.take(SHOWN).collect::<Vec<_>>().join("|");
+    if more > 0 {
+        text.push_str(&format!("|{more} more"));
+    }
+    text
+}

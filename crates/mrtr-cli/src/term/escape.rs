@@ -1,0 +1,109 @@
+//! Making a server's text harmless: what could move the cursor, hide or reorder text is shown as its code.
+//!
+//! The rest is left alone. Markup of other places, such as `[bold]` or `<b>`, means nothing to a terminal.
+
+use std::fmt::Write as _;
+
+/// Escapes text that belongs on one line; line breaks and tabs are shown as codes too.
+pub(crate) fn line(text: &str) -> String {
+    escaped(text, |c| match c {
+        '\n' => Some("\\n"),
+        '\t' => Some("\\t"),
+        _ => None,
+    })
+}
+
+/// Escapes text of several lines, and keeps its line breaks. A tab becomes four spaces.
+pub(crate) fn block(text: &str) -> String {
+    // CR LF is a line break; a CR by itself would overwrite the line, and is shown.
+    escaped(&text.replace("\r\n", "\n"), |c| match c {
+        '\n' => Some("\n"),
+        '\t' => Some("    "),
+        _ => None,
+    })
+}
+
+/// Escapes JSON so that it stays the same JSON.
+///
+/// Inside strings the codes are JSON's own. Outside of them no such character is valid, so none is left to worry about.
+pub(crate) fn json(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if !is_unsafe(c) || matches!(c, '\n' | '\t') {
+            escaped.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let _ = write!(escaped, "\\u{unit:04x}");
+        }
+    }
+    escaped
+}
+
+fn escaped(text: &str, replacement: impl Fn(char) -> Option<&'static str>) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match replacement(c) {
+            Some(replacement) => escaped.push_str(replacement),
+            None if is_unsafe(c) => escaped.extend(c.escape_unicode()),
+            None => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// Tells whether a terminal could obey this character, or a reader not see it or see others in another order.
+fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            // Soft hyphen, joiners, Hangul and Khmer fillers: all of no width.
+            '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200d}' | '\u{3164}' | '\u{ffa0}' | '\u{feff}'
+            // Marks, embeddings, overrides and isolates of the bidirectional algorithm.
+            | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            // Line and paragraph separators, annotations, tags, variation selectors beyond the common sixteen.
+            | '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_move_hide_or_reorder_is_shown_as_its_code() {
+        for (text, shown) in [
+            ("\u{1b}[2J", r"\u{1b}[2J"),
+            ("\u{1b}]8;;http://evil\u{7}ok", r"\u{1b}]8;;http://evil\u{7}ok"),
+            ("\u{9b}31m", r"\u{9b}31m"),
+            ("safe\rEVIL", r"safe\u{d}EVIL"),
+            ("a\u{8}b\u{7f}", r"a\u{8}b\u{7f}"),
+            ("\u{202e}gpj.exe", r"\u{202e}gpj.exe"),
+            ("pay\u{200b}pal \u{2066}x\u{2069}", r"pay\u{200b}pal \u{2066}x\u{2069}"),
+            ("a\u{2028}b\u{e0041}", r"a\u{2028}b\u{e0041}"),
+            ("two\nlines\tand", r"two\nlines\tand"),
+        ] {
+            assert_eq!(line(text), shown);
+        }
+    }
+
+    #[test]
+    fn ordinary_text_is_left_alone() {
+        for text in ["Deploy api 4.8.1?", "Größe: 3 µm", "日本語 ✔️ [bold] <b> \\ \"", "שלום"] {
+            assert_eq!(line(text), text);
+        }
+    }
+
+    #[test]
+    fn blocks_keep_their_lines_but_no_bare_carriage_return() {
+        assert_eq!(block("one\r\ntwo\n\tthree\rfour"), "one\ntwo\n    three\\u{d}four");
+    }
+
+    #[test]
+    fn json_stays_the_same_json() {
+        let text = "{\"a\":\"\u{202e}\u{9b}\u{e0041}é\"}\n";
+        let shown = json(text);
+        assert_eq!(shown, "{\"a\":\"\\u202e\\u009b\\udb40\\udc41é\"}\n");
+        let parse = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(parse(&shown), parse(text));
+    }
+}

@@ -1,0 +1,173 @@
+//! `mrtr call` without a terminal.
+
+use crate::{mrtr, server};
+
+#[test]
+fn answers_complete_the_call() {
+    let url = server::start();
+    mrtr(["call", &url, "deploy", "service=api", "--answer", "confirm.ok=yes"]).is(0, "Deployed \"api\".\n", "");
+    mrtr(["call", &url, "pay", "--answer", "page=accept"]).is(0, "{\"action\":\"accept\"}\n", "");
+    mrtr(["call", &url, "approve", "--answer", "sure=accept"]).is(0, "{\"action\":\"accept\",\"content\":{}}\n", "");
+}
+
+#[test]
+fn answers_are_typed_by_the_form_and_optional_fields_left_out() {
+    let url = server::start();
+    let args = ["--answer", "trip.city=Bergen", "--answer", "trip.nights=3", "--answer", "trip.class=First"];
+    mrtr(["call", &url, "book"].into_iter().chain(args)).is(
+        0,
+        "{\"action\":\"accept\",\"content\":{\"city\":\"Bergen\",\"nights\":3,\"class\":\"f\"}}\n",
+        "",
+    );
+}
+
+#[test]
+fn refusals_exit_with_4() {
+    let url = server::start();
+    mrtr(["call", &url, "deploy", "service=api", "--decline", "confirm"]).is(
+        4,
+        "Nothing was deployed.\n",
+        "answered \"confirm\" with decline\n",
+    );
+    mrtr(["call", &url, "deploy", "service=api", "--cancel", "confirm"]).is(
+        4,
+        "Nothing was deployed.\n",
+        "answered \"confirm\" with cancel\n",
+    );
+}
+
+#[test]
+fn questions_nobody_can_answer_are_named() {
+    let url = server::start();
+    mrtr(["call", &url, "book", "--answer", "trip.nights=2"]).is(
+        5,
+        "",
+        "mrtr: input is needed, and there is no terminal to ask in\n\
+        \x20 trip: Where to?\n\
+        \x20   --answer trip.city=VALUE  (text)\n\
+        \x20   --answer trip.nights=VALUE  (integer)\n\
+        \x20   --answer trip.class=VALUE  (e|f)\n\
+        \x20   --answer trip.extras=VALUE  (any of wifi|meal, optional)\n\
+        \x20   --answer trip.note=VALUE  (text, optional)\n\
+        \x20   or --decline trip, or --cancel trip\n",
+    );
+    mrtr(["call", &url, "pay"]).is(
+        5,
+        "",
+        "mrtr: input is needed, and there is no terminal to ask in\n\
+        \x20 page: Pay 7 EUR\n\
+        \x20   it asks to open https://pay.example/7?x=y\n\
+        \x20   --answer page=accept\n\
+        \x20   or --decline page, or --cancel page\n",
+    );
+}
+
+#[test]
+fn what_a_server_says_is_harmless_in_a_message() {
+    let url = server::start();
+    let ran = mrtr(["call", &url, "hostile"]);
+    assert_eq!(ran.code, 5);
+    assert!(ran.stderr.contains(r"k: \u{1b}[2J\u{1b}]8;;http://evil\u{7}click\u{d}\u{202e}txt"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains('\u{1b}'));
+}
+
+#[test]
+fn an_answer_that_does_not_fit_is_a_usage_error_that_names_it() {
+    let url = server::start();
+    mrtr(["call", &url, "deploy", "service=api", "--answer", "confirm.ok=maybe"]).is(
+        2,
+        "",
+        "mrtr: --answer confirm.ok: it must be yes or no, not \"maybe\"; the question was not answered\n",
+    );
+    mrtr(["call", &url, "deploy", "service=api", "--answer", "confirm.okay=yes"]).is(
+        2,
+        "",
+        "mrtr: --answer confirm.okay: it is not asked: the form has \"ok\"; the question was not answered\n",
+    );
+    mrtr(["call", &url, "deploy", "service=api", "--answer", "confirm=yes"]).is(
+        2,
+        "",
+        "mrtr: --answer confirm=yes: expected confirm.FIELD=yes, or confirm=accept\n",
+    );
+}
+
+#[test]
+fn flags_that_were_not_needed_are_pointed_out() {
+    let url = server::start();
+    let args = ["--answer", "confirm.ok=yes", "--answer", "typo.ok=yes", "--decline", "other"];
+    mrtr(["call", &url, "deploy", "service=api"].into_iter().chain(args)).is(
+        0,
+        "Deployed \"api\".\n",
+        "warning: --answer typo.ok=yes was not needed: no such question came up\n\
+         warning: --decline other was not needed: no such question came up\n",
+    );
+}
+
+#[test]
+fn arguments_are_checked_before_anything_is_called() {
+    let url = server::start();
+    mrtr(["call", &url, "deploy"]).is(2, "", "mrtr: the tool also needs service=...\n");
+    mrtr(["call", &url, "deploy", "service=api", "replicas=many"]).is(
+        2,
+        "",
+        "mrtr: argument \"replicas\" must be a whole number, not \"many\"\n",
+    );
+    mrtr(["call", &url, "deplay"]).is(
+        2,
+        "",
+        "mrtr: the server has no tool \"deplay\", did you mean \"deploy\"?; \
+         it has deploy, book, pay, approve, hostile, fail, draft\n",
+    );
+}
+
+#[test]
+fn a_tool_that_fails_exits_with_3() {
+    mrtr(["call", &server::start(), "fail"]).is(3, "Disk full.\n", "the tool reported an error\n");
+}
+
+#[test]
+fn json_prints_the_result_and_nothing_else() {
+    mrtr(["call", &server::start(), "fail", "--json"]).is(
+        3,
+        "{\"content\":[{\"type\":\"text\",\"text\":\"Disk full.\"}],\"isError\":true}\n",
+        "the tool reported an error\n",
+    );
+}
+
+#[test]
+fn trace_shows_what_went_over_the_wire() {
+    let ran = mrtr(["call", &server::start(), "deploy", "service=api", "--answer", "confirm.ok=yes", "--trace"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "Deployed \"api\".\n"));
+    let lines: Vec<_> = ran.stderr.lines().collect();
+    assert_eq!(lines.len(), 13);
+    assert!(lines[5].starts_with(r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"deploy""#));
+    assert!(lines[12].starts_with("    2 rounds, "));
+    assert!(lines[6].starts_with("<-- round 1, HTTP 200, "));
+    assert!(lines[7].contains(r#""requestState":"s1""#));
+    assert!(
+        lines[9].ends_with(
+            r#","inputResponses":{"confirm":{"action":"accept","content":{"ok":true}}},"requestState":"s1"}}"#
+        )
+    );
+}
+
+#[test]
+fn servers_that_cannot_be_called_exit_with_1() {
+    mrtr(["call", "http://127.0.0.1:1/mcp", "t"]).is(
+        1,
+        "",
+        "mrtr: cannot connect to http://127.0.0.1:1/mcp: Connection refused (os error 111)\n",
+    );
+    let ran = mrtr(["call", &server::start(), "draft"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.stderr.contains("is an early draft of the pattern"), "{}", ran.stderr);
+}
+
+#[test]
+fn urls_that_cannot_be_called_exit_with_2() {
+    mrtr(["call", "ftp://host/", "t"]).is(
+        2,
+        "",
+        "mrtr: cannot call \"ftp://host/\": expected a URL that begins with http:// or https://\n",
+    );
+}
