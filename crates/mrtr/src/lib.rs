@@ -46,6 +46,8 @@
 
 #![cfg_attr(not(all(feature = "http", feature = "client")), allow(rustdoc::broken_intra_doc_links))]
 
+#[doc(hidden)]
+pub mod bench;
 pub mod flow;
 pub mod form;
 pub mod seal;

@@ -8,10 +8,14 @@ mod cases;
 mod clients;
 mod drift;
 mod flows;
+mod fuzz;
 mod headers;
 mod laws;
 mod limits;
 mod offers;
+mod properties;
+#[cfg(feature = "client")]
+mod properties_client;
 mod protocol;
 mod questions;
 mod regression;
