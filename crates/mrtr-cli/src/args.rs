@@ -17,8 +17,11 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Demo(DemoArgs),
     Call(CallArgs),
     Tools(ToolsArgs),
+    DemoServer(DemoServerArgs),
+    Keygen(KeygenArgs),
 }
 
 /// Call a tool and answer its questions, in the terminal or by flags.
@@ -47,6 +50,48 @@ pub(crate) struct ToolsArgs {
     #[command(flatten)]
     pub(crate) show: Show,
 }
+
+/// Watch a call survive the death of the server that asked: two servers, one killed, the call completes.
+#[derive(Debug, Args)]
+#[command(after_help = DEMO_HELP)]
+pub(crate) struct DemoArgs {
+    /// The tool: deploy_release (default), cancel_subscription, file_shipping_claim or provision.
+    pub(crate) tool: Option<String>,
+    /// Its arguments, in place of those the demo has ready.
+    #[arg(value_name = "NAME=VALUE")]
+    pub(crate) arguments: Vec<String>,
+    #[command(flatten)]
+    pub(crate) answers: Answers,
+    /// Print each request and response to stderr as it went over the wire.
+    #[arg(long)]
+    pub(crate) trace: bool,
+}
+
+/// Serve the demo's tools at /mcp until SIGTERM or Ctrl-C.
+#[derive(Debug, Args)]
+#[command(after_help = DEMO_SERVER_HELP)]
+pub(crate) struct DemoServerArgs {
+    /// The address to listen on; port 0 takes a free one.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
+    pub(crate) listen: String,
+    /// What the instance calls itself, in the header x-mrtr-instance of every response.
+    #[arg(long, value_name = "NAME", default_value = "demo", value_parser = instance_name)]
+    pub(crate) name: String,
+    /// Stop when standard input ends too, as it does when the process that started this one is gone.
+    #[arg(long, hide = true)]
+    pub(crate) until_stdin_closes: bool,
+}
+
+fn instance_name(text: &str) -> Result<String, &'static str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_name = (1..=64).contains(&text.len()) && text.chars().all(is_plain);
+    is_name.then(|| text.to_owned()).ok_or("expected 1 to 64 of A-Z a-z 0-9 - _ .")
+}
+
+/// Print a new random key for MRTR_KEYS.
+#[derive(Debug, Args)]
+#[command(after_help = KEYGEN_HELP)]
+pub(crate) struct KeygenArgs {}
 
 /// The server, and how to reach it.
 #[derive(Debug, Args)]
@@ -121,3 +166,42 @@ const TOOLS_HELP: &str = "\
 Examples:
   mrtr tools http://127.0.0.1:8080/mcp
   mrtr tools http://127.0.0.1:8080/mcp --json | jq '.[].name'";
+
+const DEMO_HELP: &str = "\
+Examples:
+  mrtr demo
+  mrtr demo deploy_release service=web version=5.0.0 --trace
+  mrtr demo file_shipping_claim
+  mrtr demo cancel_subscription --answer confirmed.confirmed=yes
+  mrtr demo --decline confirm_prod
+
+It starts two server processes that share a key and nothing else, and calls the tool through a
+front that takes turns between them. The one that asks is killed before the answer goes back; the
+other one completes the call, from nothing but what the client sends. A table of the rounds
+follows. Nothing is really deployed, cancelled, filed or provisioned.
+
+Exit codes: 0 completed, 1 protocol or transport error, 2 usage, 3 the tool reported an error,
+4 the user declined or cancelled, 5 input was needed and nobody could be asked";
+
+const DEMO_SERVER_HELP: &str = "\
+Examples:
+  mrtr demo-server
+  MRTR_KEYS=$(mrtr keygen) mrtr demo-server --listen 127.0.0.1:0 --name alpha
+
+The first line on stdout says where it listens. MRTR_KEYS holds the keys that seal request states;
+all instances of a fleet need the same. Without it a random key is made, and only this process can
+go on with what it asked. RUST_LOG says how much is logged to stderr.";
+
+const KEYGEN_HELP: &str = "\
+Examples:
+  export MRTR_KEYS=$(mrtr keygen)
+
+A server seals what it must remember of an unfinished call into the request state, which the client
+carries. Give all instances of a server the same keys, and nobody else: who has a key can write
+states.
+
+MRTR_KEYS holds one key or several, separated by commas. The first seals, all of them open. To
+rotate without failing a call that is under way, roll out one step after the other everywhere:
+  1. MRTR_KEYS=OLD,NEW   every instance can open what NEW will seal
+  2. MRTR_KEYS=NEW,OLD   NEW seals
+  3. MRTR_KEYS=NEW       once the states sealed with OLD have expired (10 minutes by default)";

@@ -1,10 +1,11 @@
 //! The `mrtr` program: call MCP servers, answer their questions in a terminal or from flags, see what went over the wire.
 //!
 //! This file parses, runs and maps what happened to an exit code. Flags are in [`args`], one file per subcommand in
-//! [`command`], everything a person at a terminal sees in [`term`].
+//! [`command`], everything a person at a terminal sees in [`term`], and the fleet of `mrtr demo` in [`demo`].
 
 mod args;
 mod command;
+mod demo;
 mod exit;
 mod report;
 mod term;
@@ -32,6 +33,9 @@ fn main() -> ExitCode {
 
 async fn run(command: Command) -> Result<Exit, Failure> {
     match command {
+        Command::Demo(args) => command::demo::run(args).await,
+        Command::DemoServer(args) => command::demo_server::run(args).await,
+        Command::Keygen(_) => command::keygen::run(),
         Command::Call(args) => command::call::run(args).await,
         Command::Tools(args) => command::tools::run(args).await,
     }

@@ -37,8 +37,8 @@ fn version<const N: usize>(calls: [Do; N], effects: &Effects) -> Tool {
         async move {
             for call in calls {
                 match call {
-                    Do::Ask(key) => drop(cx.elicit::<Yes>(key, format!("{key}?")).await?),
-                    Do::Say(key, text) => drop(cx.elicit::<Yes>(key, text).await?),
+                    Do::Ask(key) => assert!(cx.elicit::<Yes>(key, format!("{key}?")).await?.yes),
+                    Do::Say(key, text) => assert!(cx.elicit::<Yes>(key, text).await?.yes),
                     Do::Url(key) => cx.elicit_url(key, format!("{key}?"), "https://example.com/").await?,
                     Do::Step(key) => drop(cx.step(key, async { effects.done(key, key) }).await?),
                 }

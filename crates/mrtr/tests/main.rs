@@ -1,17 +1,23 @@
 //! Scenarios: whole operations between a client and instances of a server, without ports and without waiting.
 
 #![allow(missing_docs, missing_debug_implementations, unreachable_pub, reason = "tests")]
+#![allow(clippy::needless_pass_by_value, reason = "json!(..) reads better without a borrow")]
 
 mod attacks;
+mod cases;
 mod clients;
 mod drift;
 mod flows;
 mod fuzz;
+mod headers;
 mod laws;
 mod limits;
+mod offers;
 mod properties;
 #[cfg(feature = "client")]
 mod properties_client;
+mod protocol;
+mod questions;
 mod regression;
 mod replay;
 mod tools;

@@ -174,7 +174,8 @@ async fn a_question_left_behind_in_a_task_ends_with_its_round() {
         .send_async(&crate::world::request(1, "tools/call", &crate::world::everything(), json!({ "name": "t" })))
         .await;
     assert!(String::from_utf8(reply.body).expect("text").contains("\"inputRequests\":{\"left\":"));
-    let ends = end.await.expect("the task ended");
+    let ends = tokio::time::timeout(Duration::from_secs(10), end).await;
+    let ends = ends.expect("it does not hang").expect("the task ended");
     for (end, key) in ends.into_iter().zip(["left", "late", "late step"]) {
         assert_eq!(end, Err(ContextError::RoundOver { key: key.into() }));
     }

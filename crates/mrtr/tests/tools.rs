@@ -121,7 +121,7 @@ pub struct Size {
     pub cpus: u8,
 }
 
-/// Asks two things at once.
+/// Asks two things at once; a refusal of either ends it.
 pub fn provision(effects: &Effects) -> Tool {
     let effects = effects.clone();
     Tool::new("provision", move |machine: Machine, cx: Context| {
@@ -129,8 +129,7 @@ pub fn provision(effects: &Effects) -> Tool {
         async move {
             let place = cx.elicit::<Place>("place", "Where?");
             let size = cx.elicit::<Size>("size", "How large?");
-            let (place, size) = tokio::join!(place, size);
-            let (place, size) = (place?, size?);
+            let (place, size) = tokio::try_join!(place, size)?;
             effects.happen("provision");
             Ok::<String, ToolError>(format!("{}: {} cpus in {:?}.", machine.name, size.cpus, place.region))
         }

@@ -3,5 +3,8 @@
 mod answers;
 mod arguments;
 pub(crate) mod call;
+pub(crate) mod demo;
+pub(crate) mod demo_server;
+pub(crate) mod keygen;
 pub(crate) mod tools;
 pub(crate) mod trace;

@@ -67,6 +67,14 @@ pub(crate) fn restore() {
     }
 }
 
+/// How wide a table may be: as the screen, but no wider than this.
+pub(crate) fn columns(most: u16) -> u16 {
+    if !io::stdout().is_terminal() {
+        return most;
+    }
+    most.min(layout::screen().0.try_into().unwrap_or(most))
+}
+
 /// Says why the program ends without a result.
 pub(crate) fn complain(message: &str) {
     say(AnsiColor::Red.on_default().bold(), "mrtr:", message);

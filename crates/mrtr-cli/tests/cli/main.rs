@@ -1,6 +1,10 @@
 //! The program from outside: what it prints where, and the code it exits with.
 
 mod call;
+// Looks for processes in /proc.
+#[cfg(target_os = "linux")]
+mod demo;
+mod keygen;
 mod server;
 mod terminal;
 mod tools;

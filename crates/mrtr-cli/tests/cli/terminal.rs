@@ -1,4 +1,4 @@
-//! `mrtr call` with a person at the terminal, played through a pseudo terminal.
+//! The program with a person at the terminal, played through a pseudo terminal; here `mrtr call`.
 
 use std::io::Read as _;
 use std::process::Command;
@@ -6,24 +6,28 @@ use std::time::Duration;
 
 use expectrl::process::unix::{UnixProcess, WaitStatus};
 use expectrl::session::OsSession;
-use expectrl::{Expect, Session};
+use expectrl::{Expect, Regex, Session};
 
 use crate::server;
 
 /// A run of the program, and what is typed and seen.
-struct Person {
+pub(crate) struct Person {
     session: OsSession,
 }
 
 const ESC: &str = "\u{1b}";
-const ENTER: &str = "\r";
-const DOWN: &str = "\u{1b}[B";
-const CTRL_C: &str = "\u{3}";
+pub(crate) const ENTER: &str = "\r";
+pub(crate) const DOWN: &str = "\u{1b}[B";
+pub(crate) const CTRL_C: &str = "\u{3}";
 
 impl Person {
     fn calls(tool: &[&str]) -> Self {
+        Self::runs(&[&["call", &server::start()], tool].concat())
+    }
+
+    pub(crate) fn runs(args: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mrtr"));
-        command.arg("call").arg(server::start()).args(tool).env("NO_COLOR", "1");
+        command.args(args).env("NO_COLOR", "1");
         let mut session = Session::spawn(command).expect("a pseudo terminal");
         session.set_expect_timeout(Some(Duration::from_secs(20)));
         session.get_process_mut().set_window_size(100, 40).expect("a size");
@@ -31,7 +35,7 @@ impl Person {
     }
 
     #[track_caller]
-    fn sees(mut self, text: &str) -> Self {
+    pub(crate) fn sees(mut self, text: &str) -> Self {
         if let Err(error) = self.session.expect(text) {
             let mut seen = vec![0; 4000];
             let length = self.session.try_read(&mut seen).unwrap_or_default();
@@ -40,13 +44,25 @@ impl Person {
         self
     }
 
-    fn types(mut self, keys: &str) -> Self {
+    /// Sees a pattern, and takes note of its first group.
+    #[track_caller]
+    pub(crate) fn reads(&mut self, pattern: &str) -> String {
+        let found = self.session.expect(Regex(pattern)).unwrap_or_else(|error| panic!("{pattern:?}: {error}"));
+        String::from_utf8(found.get(1).expect("a group").to_owned()).expect("UTF-8")
+    }
+
+    /// The process id of the program.
+    pub(crate) fn pid(&self) -> String {
+        self.session.get_process().pid().to_string()
+    }
+
+    pub(crate) fn types(mut self, keys: &str) -> Self {
         self.session.send(keys).expect("keys go in");
         self
     }
 
     #[track_caller]
-    fn exits(mut self, code: i32) {
+    pub(crate) fn exits(mut self, code: i32) {
         let mut rest = Vec::new();
         // A terminal whose program is gone reads as an error on some systems.
         let _ = self.session.read_to_end(&mut rest);

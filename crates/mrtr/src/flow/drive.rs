@@ -52,9 +52,9 @@ impl<R> Drive<R> {
                 Standing::GaveWay => Standing::GaveWay,
                 Standing::Waits => Standing::Waits,
             },
-            Err(fault) => {
+            Err(panic) => {
                 self.round.close();
-                Standing::Ended(RoundEnd::Failed(fault))
+                Standing::Ended(RoundEnd::Failed(Fault::Panicked(panic)))
             }
         }
     }
@@ -83,9 +83,10 @@ impl<R> Future for Drive<R> {
             }
             Standing::GaveWay | Standing::Waits => return Poll::Pending,
         };
+        // What the handler holds is dropped now, so that its guards run; they are the author's code too.
         Poll::Ready(match guarded(|| self.handler = None) {
             Ok(()) => end,
-            Err(fault) => RoundEnd::Failed(fault),
+            Err(panic) => RoundEnd::Failed(Fault::Panicked(panic)),
         })
     }
 }
@@ -100,8 +101,11 @@ impl<R> Drop for Drive<R> {
 impl<R> Unpin for Drive<R> {}
 
 /// Runs the author's code, which may panic: in its first lines, at work, or when it is dropped.
-pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Fault> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| Fault::Panicked(panic_text(&*panic)))
+///
+/// # Errors
+/// The panic's text, for [`Fault::Panicked`].
+pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panic_text(&*panic))
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {

@@ -445,11 +445,11 @@ impl Core {
         Some(entry.state.clone())
     }
 
-    /// Whether what comes before `index` in the journal has been called for, and nothing that comes after it.
+    /// Whether of all that has a known place in the journal exactly what comes before `index` has been called for.
     ///
-    /// What ran side by side may still come: a step that took its time when it ran takes none when it is replayed, so
-    /// what follows it can be reached before what had been done beside it. And calls the journal does not have may stand
-    /// between: a step that failed before, or a new one, contradicts nothing.
+    /// Calls the journal does not have may stand between: a step that failed before, or a new one, contradicts nothing.
+    /// Calls that ran side by side may still come: a step that took its time when it ran takes none when it is replayed,
+    /// so what follows it can now be reached before what had been done beside it.
     fn stands_after(&self, index: usize) -> bool {
         let (before, after) = self.prior.split_at(index);
         before.iter().filter(|prior| prior.entry.place == Place::Alone).all(|prior| prior.called)
@@ -458,8 +458,7 @@ impl Core {
 
     /// The first call the journal has that was not made yet although its turn is certain.
     fn first_uncalled(&self) -> Option<&Entry> {
-        let uncalled = |prior: &&Prior| !prior.called && prior.entry.place == Place::Alone;
-        self.prior.iter().find(uncalled).map(|prior| &prior.entry)
+        self.prior.iter().find(|prior| !prior.called && prior.entry.place == Place::Alone).map(|prior| &prior.entry)
     }
 
     /// Logs a call the journal does not have where it has another one. Steps may come and go.

@@ -176,7 +176,7 @@ fn exact(number: &Number) -> Result<Number, String> {
     let Some(float) = number.as_f64().filter(|_| number.is_f64()) else {
         return Ok(number.clone());
     };
-    if float.fract() == 0.0 && float.abs() > EXACT {
+    if float.fract() == 0.0 && float.abs() >= EXACT {
         return Err(format!("is too large for a whole number: {number}"));
     }
     Ok(whole(number.clone()))

@@ -94,15 +94,15 @@ pub(super) fn impossible(low: &str, least: impl std::fmt::Display, high: &str, m
     Oddity::new(format!("no answer can be valid: {low} {least} is above {high} {most}"), "correct the bounds")
 }
 
-/// A number in its integer spelling, when it is a whole one that 64 bits hold exactly.
+/// A number in its integer spelling, when it is a whole one and no other number reads as the same float.
 pub(crate) fn whole(number: Number) -> Number {
     match number.as_f64() {
-        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() <= EXACT => (float as i64).into(),
+        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < EXACT => (float as i64).into(),
         _ => number,
     }
 }
 
-/// Up to here every whole number has a floating-point spelling of its own.
+/// The first whole number that shares its float with another one: `9007199254740993.0` reads as this one too.
 pub(super) const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Keywords that change nothing about what is valid; a form drops them without a word.

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::{Buf, Bytes};
-use http::{Request, Response, StatusCode};
+use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::Body;
 
 use super::{
@@ -32,11 +32,12 @@ pub(super) struct Endpoint<H> {
     rules: Arc<Rules>,
 }
 
-/// What a request must keep to.
+/// What a request must keep to, and what goes with every response.
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
     pub(super) admission: Admission,
     pub(super) body: BodyLimits,
+    pub(super) response_headers: HeaderMap,
 }
 
 impl Default for Rules {
@@ -44,6 +45,7 @@ impl Default for Rules {
         Self {
             admission: Admission::default(),
             body: BodyLimits { bytes: 4 * 1024 * 1024, time: Duration::from_secs(30) },
+            response_headers: HeaderMap::new(),
         }
     }
 }
@@ -70,10 +72,14 @@ impl<H: Handle> Endpoint<H> {
     where
         B: Body<Data: Buf>,
     {
-        self.answer(request).await.unwrap_or_else(|refusal| {
+        let mut response = self.answer(request).await.unwrap_or_else(|refusal| {
             tracing::debug!(%refusal, "refused a request");
             refusal.into_response()
-        })
+        });
+        for (name, value) in &self.rules.response_headers {
+            response.headers_mut().entry(name).or_insert_with(|| value.clone());
+        }
+        response
     }
 
     async fn answer<B>(&self, request: Request<B>) -> Result<Response<ResponseBody>, Refusal>

@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Buf;
-use http::{Request, Response};
+use http::{HeaderName, HeaderValue, Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
@@ -89,6 +89,15 @@ impl McpService {
     #[must_use]
     pub fn allow_origin(mut self, origin: impl AsRef<str>) -> Self {
         self.endpoint.rules_mut().admission.allow_origin(origin.as_ref());
+        self
+    }
+
+    /// Sends this header with every response, refusals included; the protocol's own headers cannot be replaced.
+    ///
+    /// For what is the same in all of them, such as the name of the instance that answered. Default: none.
+    #[must_use]
+    pub fn response_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.endpoint.rules_mut().response_headers.insert(name, value);
         self
     }
 

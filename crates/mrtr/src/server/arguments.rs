@@ -40,6 +40,7 @@ impl InputSchema {
         let object = schema.as_object_mut().ok_or("the schema of its arguments is no object")?;
         object.shift_remove("$schema");
         object.shift_remove("title");
+        drop_rust_formats(&mut schema);
         Self::new(schema)
     }
 
@@ -87,8 +88,24 @@ impl Arguments {
     }
 }
 
-/// The first whole number that another one shares its float with: `9007199254740993.0` reads as `9007199254740992.0`.
-const AMBIGUOUS: f64 = 9_007_199_254_740_992.0;
+/// Drops formats that only Rust knows (`uint32`, `double`): strict clients refuse them, and the bounds say the same.
+fn drop_rust_formats(schema: &mut Value) {
+    match schema {
+        Value::Object(keywords) => {
+            let numeric = |format: &str| {
+                matches!(format, "float" | "double") || format.trim_start_matches('u').starts_with("int")
+            };
+            if keywords.get("format").and_then(Value::as_str).is_some_and(numeric) {
+                keywords.shift_remove("format");
+            }
+            let data = ["default", "const", "enum", "examples"];
+            let schemas = keywords.iter_mut().filter(|(keyword, _)| !data.contains(&keyword.as_str()));
+            schemas.for_each(|(_, schema)| drop_rust_formats(schema));
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_rust_formats),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
 
 /// Decodes validated arguments. A whole number spelled as a float is an integer to the schema, so it is one here too,
 /// unless it is so large that it may have been another one: then an integer field refuses it.
@@ -112,9 +129,7 @@ fn has_whole_floats(value: &Value) -> bool {
 
 fn whole(value: Value) -> Value {
     match value {
-        Value::Number(number) if number.as_f64().is_some_and(|float| float.abs() < AMBIGUOUS) => {
-            Value::Number(form::whole(number))
-        }
+        Value::Number(number) => Value::Number(form::whole(number)),
         Value::Array(items) => items.into_iter().map(whole).collect(),
         Value::Object(members) => Value::Object(members.into_iter().map(|(k, v)| (k, whole(v))).collect::<Map<_, _>>()),
         other => other,

@@ -83,7 +83,7 @@ impl Dispatch {
         let handling = match guarded(|| (registered.tool.handler)(arguments.value, context)) {
             Ok(Ok(handling)) => handling,
             Ok(Err(problem)) => return complete(&ToolResult::error(format!("Invalid arguments: {problem}"))),
-            Err(fault) => return Err(self.failed(fault)),
+            Err(panic) => return Err(self.failed(Fault::Panicked(panic))),
         };
         match Drive::new(round, handling, Some(self.limits.handler_time)).await {
             RoundEnd::Finished(result) => complete(&result),
@@ -150,7 +150,6 @@ fn reopen(mut claims: Claims<Journal>, ago: Duration, answers: &mut Answers) -> 
     for entry in &mut claims.journal {
         entry.expire(answers.remove(&entry.key).as_deref());
     }
-    answers.clear();
     claims
 }
 

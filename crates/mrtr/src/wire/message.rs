@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::{error::Category, value::RawValue};
 
 use super::json::{self, Object};
@@ -148,6 +148,9 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 }
 
 fn frame_error(text: &str, error: &serde_json::Error) -> RpcError {
+    // A frame of the wrong shape may also break off further on: then it is no JSON before it is anything else.
+    let broken = serde_json::from_str::<IgnoredAny>(text).err();
+    let error = broken.as_ref().unwrap_or(error);
     match error.classify() {
         Category::Data if text.trim_start().starts_with('[') => {
             RpcError::invalid_request("batches are not part of MCP: send one message per request")

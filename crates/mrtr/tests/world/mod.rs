@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub use effects::{Effects, logged};
 use mrtr::server::{Clock, Dispatch, Incoming, Principal, Reply, Sleep};
 use mrtr::{Keyring, Server, Tool};
+pub use run::to_the_end;
 use serde_json::{Map, Value, json};
 
 /// The key every instance shares unless a test says otherwise.
@@ -106,7 +107,7 @@ impl World {
 
     /// Sends a request body as an authenticated caller.
     pub fn send_as(&self, body: &str, principal: Option<Principal>) -> Reply {
-        run::to_the_end(self.instance().handle(Incoming { body: body.as_bytes(), headers: None, principal }))
+        to_the_end(self.instance().handle(Incoming { body: body.as_bytes(), headers: None, principal }))
     }
 
     /// Sends a request body from within a runtime.

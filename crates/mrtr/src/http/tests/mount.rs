@@ -48,6 +48,20 @@ async fn setters_change_what_is_admitted() {
 }
 
 #[tokio::test]
+async fn a_header_of_the_operator_goes_with_replies_and_refusals_and_replaces_none_of_ours() {
+    let service = service()
+        .response_header("x-instance".parse().unwrap(), "alpha".parse().unwrap())
+        .response_header("content-type".parse().unwrap(), "text/html".parse().unwrap());
+    let mut foreign = request(Full::<Bytes>::from("{}"));
+    foreign.headers_mut().insert("host", "evil.example".parse().unwrap());
+    for request in [request(Full::<Bytes>::from("{}")), foreign] {
+        let response = service.clone().oneshot(request).await.unwrap();
+        assert_eq!(response.headers()["x-instance"], "alpha");
+        assert_eq!(response.headers()["content-type"], "application/json");
+    }
+}
+
+#[tokio::test]
 async fn mounts_in_axum() {
     let app = axum::Router::new().route_service("/mcp", service());
     let posted = request(axum::body::Body::from("{}"));

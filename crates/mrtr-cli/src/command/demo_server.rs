@@ -1,0 +1,97 @@
+//! `mrtr demo-server`: one instance of the example server.
+
+use std::env;
+use std::future::pending;
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use mrtr::Keyring;
+use mrtr::http::{HttpServer, McpService};
+use tokio::net::TcpListener;
+use tracing_subscriber::EnvFilter;
+
+use crate::args::DemoServerArgs;
+use crate::demo::{INSTANCE_HEADER, tools};
+use crate::exit::{Exit, Failure};
+use crate::term;
+
+/// Runs the command.
+pub(crate) async fn run(args: DemoServerArgs) -> Result<Exit, Failure> {
+    log(if args.until_stdin_closes { "warn" } else { "info" });
+    let mut server = tools::server();
+    if env::var_os(KEYS).is_some() {
+        server = server.keys(Keyring::from_env(KEYS).map_err(|error| Failure::usage(format!("{KEYS}: {error}")))?);
+    }
+    let service = McpService::new(server.build().map_err(|error| failed(error.to_string()))?);
+    let instance = args.name.parse().map_err(|_| Failure::usage("--name is not a name"))?;
+    let service = service.response_header(INSTANCE_HEADER.parse().expect("a valid header name"), instance);
+
+    // Watched before anybody can know that there is something to stop.
+    let signal = stop_signal().map_err(|error| failed(format!("cannot watch for signals: {error}")))?;
+    let cannot_listen = |error: io::Error| failed(format!("cannot listen on {}: {error}", args.listen));
+    let listener = TcpListener::bind(&args.listen).await.map_err(cannot_listen)?;
+    let address = listener.local_addr().map_err(cannot_listen)?;
+    term::print_text(&format!("listening on http://{address}/mcp"))?;
+
+    let stop = async {
+        tokio::select! {
+            () = signal => {}
+            () = stdin_closes(), if args.until_stdin_closes => {}
+        }
+    };
+    HttpServer::new(service).drain_timeout(DRAIN).serve(listener, stop).await;
+    Ok(Exit::Completed)
+}
+
+fn failed(message: String) -> Failure {
+    Failure::new(Exit::Failed, message)
+}
+
+/// Prints the log to stderr. `RUST_LOG` says how much of it.
+fn log(level: &str) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
+    let is_plain = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal() && !is_plain)
+        .init();
+}
+
+/// SIGTERM or Ctrl-C, from this call on.
+#[cfg(unix)]
+fn stop_signal() -> io::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+#[cfg(not(unix))]
+fn stop_signal() -> io::Result<impl Future<Output = ()>> {
+    Ok(async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            pending::<()>().await;
+        }
+    })
+}
+
+/// Waits for the end of standard input: whoever held its other end is gone.
+async fn stdin_closes() {
+    // The thread is not waited for when the program ends.
+    let read = tokio::task::spawn_blocking(|| io::copy(&mut io::stdin(), &mut io::sink()));
+    if !matches!(read.await, Ok(Ok(_))) {
+        pending::<()>().await;
+    }
+}
+
+/// Where the keys are.
+const KEYS: &str = "MRTR_KEYS";
+/// How long running calls may go on after the signal to stop.
+const DRAIN: Duration = Duration::from_secs(5);
