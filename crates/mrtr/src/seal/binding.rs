@@ -32,21 +32,27 @@ pub(crate) struct Binding {
 }
 
 impl Binding {
-    /// `arguments` are in canonical form. `_meta` is not part of the binding: it may change between rounds.
+    /// `arguments` are in canonical form, `audience` is [`audience`]'s digest. `_meta` is not part of the binding: it may
+    /// change between rounds.
     pub(crate) fn new(
         method: &str,
         target: &str,
         arguments: &[u8],
         principal: Option<&Principal>,
-        audience: &str,
+        audience: Digest,
     ) -> Self {
         let caller = |who: &Principal| Digest::of("principal", &[who.issuer.as_bytes(), who.subject.as_bytes()]);
         Self {
             request: Digest::of("request", &[method.as_bytes(), target.as_bytes(), arguments]),
             principal: principal.map(caller),
-            audience: Digest::of("audience", &[audience.as_bytes()]),
+            audience,
         }
     }
+}
+
+/// The service a server's states are made for; the same in every request, so digested once.
+pub(crate) fn audience(name: &str) -> Digest {
+    Digest::of("audience", &[name.as_bytes()])
 }
 
 #[cfg(test)]

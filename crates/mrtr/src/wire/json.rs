@@ -81,6 +81,13 @@ where
     Ok(Option::<Object<T>>::deserialize(deserializer)?.map(|Object(value)| value))
 }
 
+/// A string as JSON text.
+pub(crate) fn string(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len() + 2);
+    write_string(text, &mut out);
+    String::from_utf8(out).expect("JSON is UTF-8")
+}
+
 struct Walker<'a> {
     text: &'a str,
     at: usize,
