@@ -66,7 +66,7 @@ impl<T: DeserializeOwned + Send> Question for FormOf<T> {
         let form = self.form.as_ref().map_err(SchemaError::to_string)?;
         Ok(Prepared {
             kind: Kind::Form,
-            digest: Digest::of("form", &[self.message.as_bytes(), form.json().as_bytes()]),
+            digest: Digest::of("form", &[self.message.as_bytes(), form.fingerprint()]),
             needs: ClientCapabilities::default().with_form(),
             supported: |client| client.can_elicit_form(),
         })
