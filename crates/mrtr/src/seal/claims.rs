@@ -138,7 +138,7 @@ fn millis(time: SystemTime) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seal::Principal;
+    use crate::seal::{Principal, audience};
 
     const NOW: Duration = Duration::from_secs(1_800_000_000);
 
@@ -147,7 +147,7 @@ mod tests {
     }
 
     fn binding() -> Binding {
-        Binding::new("tools/call", "deploy", b"{}", Some(&Principal::new("iss", "ann")), "releases")
+        Binding::new("tools/call", "deploy", b"{}", Some(&Principal::new("iss", "ann")), audience("releases"))
     }
 
     fn sealed(lifetime: Duration) -> String {
@@ -172,8 +172,8 @@ mod tests {
     fn each_part_of_the_binding_is_checked() {
         let token = sealed(Duration::from_secs(600));
         let ann = Principal::new("iss", "ann");
-        let bind = |method, target, arguments: &str, who, audience| {
-            Binding::new(method, target, arguments.as_bytes(), who, audience)
+        let bind = |method, target, arguments: &str, who, service| {
+            Binding::new(method, target, arguments.as_bytes(), who, audience(service))
         };
         let bob = Principal::new("iss", "bob");
         for (other, expected) in [

@@ -106,7 +106,10 @@ impl Keyring {
     /// # Errors
     /// As [`Keyring::parse`], or the variable is not set.
     pub fn from_env(variable: &str) -> Result<Self, KeyringError> {
-        let text = std::env::var(variable).map_err(|_| KeyringError::NotSet(variable.to_owned()))?;
+        let text = std::env::var(variable).map_err(|error| match error {
+            std::env::VarError::NotPresent => KeyringError::NotSet(variable.to_owned()),
+            std::env::VarError::NotUnicode(_) => KeyringError::NotBase64(1),
+        })?;
         Self::parse(&Zeroizing::new(text))
     }
 

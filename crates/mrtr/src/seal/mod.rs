@@ -11,7 +11,7 @@ mod claims;
 mod keyring;
 mod token;
 
-pub(crate) use binding::{Binding, Digest};
+pub(crate) use binding::{Binding, Digest, audience};
 pub use claims::StateError;
 pub(crate) use claims::{Claims, Opened};
 pub use keyring::{Keyring, KeyringError};

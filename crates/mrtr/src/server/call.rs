@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::{json, value::RawValue};
+use serde_json::value::RawValue;
 use tracing::{Instrument, debug, error, info_span, warn};
 
 use super::ToolResult;
@@ -33,7 +33,7 @@ impl Dispatch {
         };
         let arguments = Arguments::parse(request.params.arguments)?;
         let mut answers = answers(request.params.input_responses)?;
-        let binding = Binding::new("tools/call", &name.0, &arguments.canonical, principal.as_ref(), &self.audience);
+        let binding = Binding::new("tools/call", &name.0, &arguments.canonical, principal.as_ref(), self.audience);
         let claims = self.resume(request, &binding, &mut answers)?;
         let span = info_span!("operation", tool = %name.0, round = claims.round + 1);
         self.run(registered, arguments, answers, claims, request, principal).instrument(span).await
@@ -83,7 +83,11 @@ impl Dispatch {
         let handling = match guarded(|| (registered.tool.handler)(arguments.value, context)) {
             Ok(Ok(handling)) => handling,
             Ok(Err(problem)) => return complete(&ToolResult::error(format!("Invalid arguments: {problem}"))),
-            Err(panic) => return Err(self.failed(Fault::Panicked(panic))),
+            Err(panic) => {
+                // It may have left a task behind that waits for the end of the round.
+                round.close();
+                return Err(self.failed(Fault::Panicked(panic)));
+            }
         };
         match Drive::new(round, handling, Some(self.limits.handler_time)).await {
             RoundEnd::Finished(result) => complete(&result),
@@ -111,17 +115,20 @@ impl Dispatch {
             error!(bytes = state.len(), limit = self.limits.state_bytes, "the request state is too large: {sizes}");
             return Err(RpcError::internal("the operation's state is too large; the server's log names the keys"));
         }
-        let mut members = String::with_capacity(256 + state.len());
+        let length = requests.iter().map(|(key, request)| key.len() + request.len() + 8).sum::<usize>();
+        let mut members = String::with_capacity(128 + length + state.len());
         members.push_str("\"resultType\":\"input_required\"");
         for (index, (key, request)) in requests.iter().enumerate() {
             members.push_str(if index == 0 { ",\"inputRequests\":{" } else { "," });
-            members.push_str(&format!("{}:{request}", json!(key)));
+            members.push_str(&json::string(key));
+            members.push(':');
+            members.push_str(request);
         }
         if !requests.is_empty() {
             members.push('}');
         }
         // The token's alphabet needs no escaping.
-        members.push_str(&format!(",\"requestState\":\"{state}\""));
+        members.extend([",\"requestState\":\"", &state, "\""]);
         Ok(members)
     }
 

@@ -12,7 +12,7 @@ use super::builder::Limits;
 use super::headers::{self, HeaderSource};
 use super::{BuildError, Server, Tool};
 use crate::flow::Clock;
-use crate::seal::{Keyring, Principal};
+use crate::seal::{Digest, Keyring, Principal, audience};
 use crate::wire::{Malformed, Message, PROTOCOL_VERSION, Request, RequestId, RpcError, SUPPORTED_VERSIONS, meta_key};
 
 /// How long clients may keep lists and discovery: they change only with a new process.
@@ -42,7 +42,7 @@ pub struct Reply {
 pub struct Dispatch {
     pub(super) tools: HashMap<String, Registered>,
     pub(super) keys: Keyring,
-    pub(super) audience: String,
+    pub(super) audience: Digest,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) limits: Limits,
     /// `,"_meta":{...}` with the server's name and version: the end of every result.
@@ -85,7 +85,7 @@ impl Dispatch {
         Ok(Self {
             tools,
             keys,
-            audience: server.audience.unwrap_or(server.name),
+            audience: audience(&server.audience.unwrap_or(server.name)),
             clock,
             limits: server.limits,
             result_end: format!(",\"_meta\":{}", json!({ meta_key::SERVER_INFO: info })),
@@ -159,9 +159,8 @@ impl Dispatch {
     }
 
     fn complete(&self, id: &RequestId, result: &str) -> Reply {
-        let (id, end) = (id.as_json(), &self.result_end);
-        let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{{result}{end}}}}}");
-        Reply { status: 200, body: body.into_bytes() }
+        let parts = ["{\"jsonrpc\":\"2.0\",\"id\":", id.as_json(), ",\"result\":{", result, &self.result_end, "}}"];
+        Reply { status: 200, body: parts.concat().into_bytes() }
     }
 }
 

@@ -4,6 +4,7 @@
 //! arguments of its call needs better, so this walks the text itself. The input is valid JSON already (a `RawValue`);
 //! what is checked here is what JSON leaves open: duplicate keys, lone surrogates, depth.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -81,6 +82,13 @@ where
     Ok(Option::<Object<T>>::deserialize(deserializer)?.map(|Object(value)| value))
 }
 
+/// A string as JSON text.
+pub(crate) fn string(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len() + 2);
+    write_string(text, &mut out);
+    String::from_utf8(out).expect("JSON is UTF-8")
+}
+
 struct Walker<'a> {
     text: &'a str,
     at: usize,
@@ -96,8 +104,7 @@ impl<'a> Walker<'a> {
             Some(b'{') => self.object(out, depth),
             Some(b'[') => self.array(out, depth),
             Some(b'"') => {
-                let string = self.string()?;
-                write_string(&string, out);
+                write_text(&self.string()?, out);
                 Ok(())
             }
             Some(b'-' | b'0'..=b'9') => {
@@ -115,7 +122,7 @@ impl<'a> Walker<'a> {
     }
 
     fn object(&mut self, out: &mut Vec<u8>, depth: usize) -> Result<(), CanonicalError> {
-        let mut members: Vec<(String, Vec<u8>)> = Vec::new();
+        let mut members: Vec<(Cow<'_, str>, Vec<u8>)> = Vec::new();
         self.items(b'}', |walker| {
             walker.skip_space();
             let key = walker.string()?;
@@ -135,7 +142,7 @@ impl<'a> Walker<'a> {
             if index > 0 {
                 out.push(b',');
             }
-            write_string(key, out);
+            write_text(key, out);
             out.push(b':');
             out.extend_from_slice(value);
         }
@@ -182,7 +189,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn string(&mut self) -> Result<String, CanonicalError> {
+    /// A string: borrowed exactly when it has no escapes, and then it is spelled as it is written.
+    fn string(&mut self) -> Result<Cow<'a, str>, CanonicalError> {
         let start = self.at;
         self.expect(b'"')?;
         let mut escaped = false;
@@ -192,8 +200,8 @@ impl<'a> Walker<'a> {
                 b'"' => {
                     let token = self.text.get(start..self.at).ok_or(CanonicalError::NotJson)?;
                     return match escaped {
-                        false => Ok(token[1..token.len() - 1].to_owned()),
-                        true => serde_json::from_str(token).map_err(|_| CanonicalError::NotUnicode),
+                        false => Ok(Cow::Borrowed(&token[1..token.len() - 1])),
+                        true => serde_json::from_str(token).map(Cow::Owned).map_err(|_| CanonicalError::NotUnicode),
                     };
                 }
                 b'\\' => {
@@ -289,6 +297,13 @@ fn saturating_exponent(text: &str) -> Option<i64> {
     let bound = i64::MAX / 4;
     let magnitude = digits.parse::<i64>().map_or(bound, |value| value.min(bound));
     Some(if text.starts_with('-') { -magnitude } else { magnitude })
+}
+
+fn write_text(text: &Cow<'_, str>, out: &mut Vec<u8>) {
+    match text {
+        Cow::Borrowed(plain) => [b"\"", plain.as_bytes(), b"\""].iter().for_each(|part| out.extend_from_slice(part)),
+        Cow::Owned(text) => write_string(text, out),
+    }
 }
 
 fn write_string(string: &str, out: &mut Vec<u8>) {
