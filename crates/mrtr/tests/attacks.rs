@@ -146,7 +146,7 @@ fn each_token_has_one_spelling_whatever_its_length() {
     for key in ["k", "ke", "key"] {
         let attacker = Attacker::on(|server| server, key, None);
         let (head, last) = attacker.state.split_at(attacker.state.len() - 1);
-        spellings += usize::from((attacker.state.len() - 3) % 4 != 0);
+        spellings += usize::from(!(attacker.state.len() - 3).is_multiple_of(4));
         for other in CHARACTERS.chars().filter(|c| !last.starts_with(*c)) {
             attacker.state_is_refused(&format!("{head}{other}"), "trailing bits");
         }

@@ -12,7 +12,8 @@ use std::task::{Context as Task, Poll};
 use serde_json::value::RawValue;
 
 use super::journal::{Answer, Kind, MAX_KEPT, State};
-use super::round::{Begun, CallGuard, CallId, Fault, Open, Round, UrlQuestion};
+use super::replay::{Begun, CallId, Open};
+use super::round::{CallGuard, Fault, Round, UrlQuestion};
 use super::{ClientInfo, ContextError, Outcome};
 use crate::seal::Digest;
 use crate::wire::ClientCapabilities;

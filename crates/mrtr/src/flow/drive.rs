@@ -9,7 +9,8 @@ use std::task::{Context as Task, Poll, Waker};
 use std::time::Duration;
 
 use super::clock::Sleep;
-use super::round::{Fault, Round, Standing, Suspension};
+use super::replay::Suspension;
+use super::round::{Fault, Round, Standing};
 
 /// A handler at work.
 pub(crate) type Handling<R> = Pin<Box<dyn Future<Output = R> + Send>>;

@@ -4,7 +4,7 @@
 //! the round. The module does no I/O and has no clock of its own: it polls the one future it is given.
 //!
 //! - `journal`: what rounds settled, in call order; the only thing that survives a round.
-//! - `round`: one run of the handler: matches calls against the journal, collects what must be asked.
+//! - `replay`: matches the calls of one run against the journal; `round`: what those calls share, and when it ends.
 //! - `drive`: polls the handler until the round ends.
 //! - `context`, `ask`, `elicit`, `model`, `wait`: what a handler calls; `answer`: what came back, parsed.
 
@@ -19,6 +19,7 @@ mod error;
 mod journal;
 mod model;
 mod outcome;
+mod replay;
 mod round;
 mod wait;
 
@@ -32,5 +33,6 @@ pub use error::ContextError;
 pub(crate) use journal::Journal;
 pub use model::{ClientRequest, CreateMessage, CreateMessageResult, Root};
 pub use outcome::Outcome;
-pub(crate) use round::{Fault, Round, Suspension};
+pub(crate) use replay::Suspension;
+pub(crate) use round::{Fault, Round};
 pub use wait::Until;

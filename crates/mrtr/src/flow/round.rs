@@ -1,8 +1,8 @@
-//! One round: a run of the handler, matched call by call against the journal of the rounds before.
+//! One round: what the handler's calls share, and when the round ends.
 //!
-//! A call is *begun* once, and then is *open* (its question goes out when the round ends), *running* (a step at work) or
-//! *settled*. The round can end when the handler waits for somebody else, something is open and no step is at work: a
-//! step is never torn off in the middle because somebody asked a question beside it.
+//! It can end when the handler waits for somebody else, something is open and no step is at work: a step is never torn
+//! off in the middle because somebody asked a question beside it. Which answer belongs to which call is decided in
+//! `replay`.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,9 +11,9 @@ use std::task::{Wake, Waker};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::value::RawValue;
-use tracing::warn;
 
-use super::journal::{Entry, Journal, Kind, Place, State};
+use super::journal::{Journal, Kind, State};
+use super::replay::{Begun, CallId, Phase, Replay, Suspension};
 use super::{ClientInfo, Clock, ContextError};
 use crate::seal::{Digest, Principal};
 use crate::wire::ClientCapabilities;
@@ -40,10 +40,7 @@ pub(crate) struct Round {
 
 #[derive(Debug, Default)]
 struct Core {
-    prior: Vec<Prior>,
-    answers: HashMap<String, Box<RawValue>>,
-    accept_unasked: bool,
-    calls: Vec<Call>,
+    replay: Replay,
     /// The most recent URL question, for a wait to send again.
     last_url: Option<UrlQuestion>,
     fault: Option<Fault>,
@@ -53,31 +50,6 @@ struct Core {
     /// How often the handler woke itself although it had something open.
     given_way: u32,
     left_behind: Vec<Waker>,
-}
-
-#[derive(Debug)]
-struct Prior {
-    entry: Entry,
-    called: bool,
-}
-
-#[derive(Debug)]
-struct Call {
-    entry: Entry,
-    phase: Phase,
-}
-
-#[derive(Debug, PartialEq)]
-enum Phase {
-    /// Begun, nothing decided yet.
-    Begun,
-    /// A step or an out-of-band check at work.
-    Running,
-    /// To be asked when the round ends; `None` for a wait that asks nothing.
-    Open(Option<String>),
-    Settled,
-    /// The handler dropped it; as if it had never been.
-    Dropped,
 }
 
 /// A URL question as it went out.
@@ -111,20 +83,6 @@ pub(crate) enum Standing<T> {
     Waits,
 }
 
-/// What goes out when a round ends with something open.
-#[derive(Debug)]
-pub(crate) struct Suspension {
-    /// Input requests by key, as JSON.
-    pub(crate) requests: Vec<(String, String)>,
-    /// Nothing is open but waits, whether they ask something meanwhile or not.
-    pub(crate) only_waits: bool,
-    pub(crate) journal: Journal,
-}
-
-/// A begun call.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CallId(usize);
-
 /// Keeps a begun call alive: dropped before the call settles, it withdraws it.
 #[derive(Debug)]
 pub(crate) struct CallGuard {
@@ -136,25 +94,6 @@ impl Drop for CallGuard {
     fn drop(&mut self) {
         self.round.abandon(self.id);
     }
-}
-
-/// What a begun call starts from.
-#[derive(Debug)]
-pub(crate) enum Begun {
-    /// Settled by an earlier round.
-    Replayed(State),
-    /// To be asked or run; with what is known about an earlier try, and this round's answer if it counts.
-    New(CallId, Open),
-    /// Not to be answered in this round: something else has already decided how it ends.
-    Held,
-}
-
-/// A question that is not settled yet.
-#[derive(Debug, Default)]
-pub(crate) struct Open {
-    pub(crate) attempts: u8,
-    pub(crate) kept: Option<String>,
-    pub(crate) answer: Option<Box<RawValue>>,
 }
 
 impl Round {
@@ -186,9 +125,7 @@ impl Round {
         accept_unasked: bool,
     ) -> Self {
         let core = self.core.get_mut().unwrap_or_else(PoisonError::into_inner);
-        core.prior = journal.into_iter().map(|entry| Prior { entry, called: false }).collect();
-        core.answers = answers;
-        core.accept_unasked = accept_unasked;
+        core.replay = Replay::new(journal, answers, accept_unasked);
         self
     }
 
@@ -206,15 +143,15 @@ impl Round {
         if matches!(&core.fault, Some(fault) if !matches!(fault, Fault::MissingCapability(_))) {
             return Ok(Begun::Held);
         }
-        if core.calls.iter().any(|call| call.entry.key == key && call.phase != Phase::Dropped) {
+        if core.replay.has_call(key) {
             core.fault =
                 Some(Fault::Author(format!("key {key:?} is used twice in one operation; keys must be unique")));
             return Ok(Begun::Held);
         }
-        match core.begin(key, kind, asked) {
+        match core.replay.begin(key, kind, asked) {
             // The round fails already; whatever starts now would only be done again.
             Begun::New(id, _) if asked.is_none() && core.fault.is_some() => {
-                core.decide(id, None, Phase::Dropped);
+                core.replay.decide(id, None, Phase::Dropped);
                 Ok(Begun::Held)
             }
             begun => Ok(begun),
@@ -223,22 +160,22 @@ impl Round {
 
     /// Marks a call as a step at work.
     pub(crate) fn run(&self, id: CallId) {
-        self.lock().decide(id, None, Phase::Running);
+        self.lock().replay.decide(id, None, Phase::Running);
     }
 
     /// Leaves a call open: `request` goes out when the round ends.
     pub(crate) fn open(&self, id: CallId, state: State, request: Option<String>) {
         let mut core = self.lock();
-        core.decide(id, Some(state), Phase::Open(request));
+        core.replay.decide(id, Some(state), Phase::Open(request));
         self.look_again(&core);
     }
 
     /// Settles a call for good.
     pub(crate) fn settle(&self, id: CallId, state: State) {
         let mut core = self.lock();
-        core.decide(id, Some(state), Phase::Settled);
+        core.replay.decide(id, Some(state), Phase::Settled);
         // A step that was at work beside an open question held the round; it may end now.
-        if core.has_open() {
+        if core.replay.has_open() {
             self.look_again(&core);
         }
     }
@@ -247,8 +184,8 @@ impl Round {
     fn abandon(&self, id: CallId) {
         let mut core = self.lock();
         if !core.over {
-            core.decide(id, None, Phase::Dropped);
-            if core.has_open() {
+            core.replay.decide(id, None, Phase::Dropped);
+            if core.replay.has_open() {
                 self.look_again(&core);
             }
         }
@@ -296,14 +233,14 @@ impl Round {
     pub(super) fn try_suspend(&self) -> Standing<Result<Suspension, Fault>> {
         let mut core = self.lock();
         core.polling = false;
-        if core.calls.iter().any(|call| call.phase == Phase::Running) {
+        if core.replay.is_running() {
             return Standing::Waits;
         }
         if let Some(fault) = core.fault.take() {
             self.close_core(&mut core);
             return Standing::Ended(Err(fault));
         }
-        if !core.has_open() {
+        if !core.replay.has_open() {
             return Standing::Waits;
         }
         if self.woken.load(Ordering::Acquire) && core.given_way < MAX_GIVEN_WAY {
@@ -311,14 +248,14 @@ impl Round {
             return Standing::GaveWay;
         }
         self.close_core(&mut core);
-        Standing::Ended(Ok(core.suspension(self)))
+        Standing::Ended(Ok(core.replay.suspend()))
     }
 
     /// Ends the round because the handler did; returns the fault that overrides what it returned.
     pub(super) fn finish(&self) -> Option<Fault> {
         let mut core = self.lock();
         self.close_core(&mut core);
-        core.report_missing(self);
+        core.replay.report_missing();
         core.fault.take()
     }
 
@@ -363,139 +300,5 @@ impl Wake for Round {
     fn wake_by_ref(self: &Arc<Self>) {
         self.woken.store(true, Ordering::Release);
         self.wake_runner();
-    }
-}
-
-impl Core {
-    fn begin(&mut self, key: &str, kind: Kind, asked: Option<Digest>) -> Begun {
-        let alone = self.mark_overlaps();
-        let same = |prior: &Prior| !prior.called && prior.entry.key == key && prior.entry.kind == kind;
-        let found = self.prior.iter().position(same);
-        let position = self.calls.iter().filter(|call| call.phase != Phase::Dropped).count() + 1;
-        let recalled = match found {
-            Some(index) => self.recall(index, position, asked),
-            None => {
-                self.report_new(position, key, kind);
-                None
-            }
-        };
-        let was_beside = found.is_some_and(|index| self.prior[index].entry.place == Place::Beside);
-        let place = if alone && !was_beside { Place::Alone } else { Place::Beside };
-        // A placeholder when nothing is recalled: an entry is written only once it opens or settles.
-        let state = recalled.clone().unwrap_or(State::Fallback);
-        let entry = Entry { key: key.to_owned(), kind, place, state };
-        let id = CallId(self.calls.len());
-        let settled = recalled.as_ref().is_some_and(State::is_settled);
-        let phase = if settled { Phase::Settled } else { Phase::Begun };
-        self.calls.push(Call { entry, phase });
-        match recalled {
-            Some(state) if settled => Begun::Replayed(state),
-            Some(State::Open { attempts, kept, .. }) => {
-                Begun::New(id, Open { attempts, kept, answer: self.answers.remove(key) })
-            }
-            Some(State::Expired { kept, .. }) => Begun::New(id, Open { kept, ..Open::default() }),
-            _ if self.accept_unasked && asked.is_some() => {
-                Begun::New(id, Open { answer: self.answers.remove(key), ..Open::default() })
-            }
-            _ => Begun::New(id, Open::default()),
-        }
-    }
-
-    /// Moves a call on. The round may have ended meanwhile, and the call with it: then there is nothing to move.
-    fn decide(&mut self, id: CallId, state: Option<State>, phase: Phase) {
-        if let Some(call) = self.calls.get_mut(id.0).filter(|call| call.phase != Phase::Settled) {
-            call.phase = phase;
-            if let Some(state) = state {
-                call.entry.state = state;
-            }
-        }
-    }
-
-    fn has_open(&self) -> bool {
-        self.calls.iter().any(|call| matches!(call.phase, Phase::Open(_)))
-    }
-
-    /// Whether a call that begins now stands alone; if not, whatever stands beside it does not either.
-    fn mark_overlaps(&mut self) -> bool {
-        let mut alone = true;
-        for call in &mut self.calls {
-            if matches!(call.phase, Phase::Begun | Phase::Running | Phase::Open(_)) {
-                call.entry.place = Place::Beside;
-                alone = false;
-            }
-        }
-        alone
-    }
-
-    /// What the journal says about a call it knows, unless the code has changed under it.
-    fn recall(&mut self, index: usize, position: usize, asked: Option<Digest>) -> Option<State> {
-        let moved = self.prior[index].entry.place == Place::Alone && !self.stands_after(index);
-        self.prior[index].called = true;
-        let entry = &self.prior[index].entry;
-        if moved {
-            let recorded = self.first_uncalled().map_or_else(|| "another order".to_owned(), Entry::to_string);
-            warn!("step {position} replayed as {entry}, journal recorded {recorded}");
-            // What is done stays done; what was answered is asked again, since it was answered in another situation.
-            return (asked.is_none()).then(|| entry.state.clone());
-        }
-        if asked.is_some() && entry.state.asked().is_some_and(|recorded| Some(recorded) != asked) {
-            warn!("{entry} asks something else than it did before; the earlier answer is dropped");
-            return None;
-        }
-        Some(entry.state.clone())
-    }
-
-    /// Whether of all that has a known place in the journal exactly what comes before `index` has been called for.
-    ///
-    /// Calls the journal does not have may stand between: a step that failed before, or a new one, contradicts nothing.
-    /// Calls that ran side by side may still come: a step that took its time when it ran takes none when it is replayed,
-    /// so what follows it can now be reached before what had been done beside it.
-    fn stands_after(&self, index: usize) -> bool {
-        let (before, after) = self.prior.split_at(index);
-        before.iter().filter(|prior| prior.entry.place == Place::Alone).all(|prior| prior.called)
-            && !after.iter().filter(|prior| prior.entry.place != Place::Unknown).any(|prior| prior.called)
-    }
-
-    /// The first call the journal has that was not made yet although its turn is certain.
-    fn first_uncalled(&self) -> Option<&Entry> {
-        self.prior.iter().find(|prior| !prior.called && prior.entry.place == Place::Alone).map(|prior| &prior.entry)
-    }
-
-    /// Logs a call the journal does not have where it has another one. Steps may come and go.
-    fn report_new(&self, position: usize, key: &str, kind: Kind) {
-        let namesake = self.prior.iter().map(|prior| &prior.entry).find(|entry| entry.key == key && entry.kind != kind);
-        let expected = self.first_uncalled().filter(|_| kind != Kind::Step);
-        if let Some(expected) = namesake.or(expected) {
-            warn!("step {position} replayed as {kind} {key:?}, journal recorded {expected}");
-        }
-    }
-
-    /// Logs what the journal has and this run of the handler did not call for.
-    fn report_missing(&self, round: &Round) {
-        let missing = self.prior.iter().filter(|prior| !prior.called && prior.entry.place == Place::Alone);
-        for Prior { entry, .. } in missing.filter(|prior| prior.entry.state.is_settled()) {
-            warn!(round = round.number, "journal recorded {entry}, which this replay never reached");
-        }
-    }
-
-    /// The journal for the next round: this run's calls in order, then what it did not reach. Nothing done is forgotten.
-    fn suspension(&mut self, round: &Round) -> Suspension {
-        self.report_missing(round);
-        let mut open = self.calls.iter().filter(|call| matches!(call.phase, Phase::Open(_)));
-        let only_waits = open.all(|call| call.entry.kind == Kind::Wait);
-        let journal = Journal::with_capacity(self.calls.len());
-        let mut suspension = Suspension { requests: Vec::new(), only_waits, journal };
-        for call in self.calls.drain(..) {
-            match call.phase {
-                Phase::Settled => {}
-                Phase::Open(Some(request)) => suspension.requests.push((call.entry.key.clone(), request)),
-                Phase::Open(None) => {}
-                Phase::Begun | Phase::Running | Phase::Dropped => continue,
-            }
-            suspension.journal.push(call.entry);
-        }
-        let unreached = self.prior.drain(..).filter(|prior| !prior.called && prior.entry.state.outlives_a_round());
-        suspension.journal.extend(unreached.map(|prior| Entry { place: Place::Unknown, ..prior.entry }));
-        suspension
     }
 }

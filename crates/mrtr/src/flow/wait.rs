@@ -12,7 +12,8 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::ContextError;
 use super::answer::ElicitResult;
 use super::journal::{Answer, Kind, State};
-use super::round::{Begun, CallGuard, Open, Round, UrlQuestion};
+use super::replay::{Begun, Open};
+use super::round::{CallGuard, Round, UrlQuestion};
 use crate::seal::Digest;
 
 /// A wait for an out-of-band result: what [`Context::until`](crate::Context::until) returns. Await it.

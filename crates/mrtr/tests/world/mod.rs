@@ -208,12 +208,12 @@ impl<'w> Leg<'w> {
     }
 
     /// Retries with these answers, as they are.
-    pub fn respond(&self, answers: Value) -> Leg<'w> {
+    pub fn respond(&self, answers: Value) -> Self {
         self.respond_with(answers, Some(self.state()))
     }
 
     /// Retries with these answers and this state.
-    pub fn respond_with(&self, answers: Value, state: Option<String>) -> Leg<'w> {
+    pub fn respond_with(&self, answers: Value, state: Option<String>) -> Self {
         let call = self.call.clone();
         let mut params = json!({ "name": call.tool, "arguments": call.arguments, "inputResponses": answers });
         if let Some(state) = state {
@@ -223,17 +223,17 @@ impl<'w> Leg<'w> {
     }
 
     /// Retries accepting one question with this content.
-    pub fn accept(&self, key: &str, content: Value) -> Leg<'w> {
+    pub fn accept(&self, key: &str, content: Value) -> Self {
         self.respond(json!({ key: { "action": "accept", "content": content } }))
     }
 
     /// Retries with one question declined.
-    pub fn decline(&self, key: &str) -> Leg<'w> {
+    pub fn decline(&self, key: &str) -> Self {
         self.respond(json!({ key: { "action": "decline" } }))
     }
 
     /// Retries with one question cancelled.
-    pub fn cancel(&self, key: &str) -> Leg<'w> {
+    pub fn cancel(&self, key: &str) -> Self {
         self.respond(json!({ key: { "action": "cancel" } }))
     }
 
