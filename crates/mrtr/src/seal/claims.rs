@@ -139,6 +139,7 @@ fn millis(time: SystemTime) -> u64 {
 mod tests {
     use super::*;
     use crate::seal::{Principal, audience};
+    use proptest::prelude::*;
 
     const NOW: Duration = Duration::from_secs(1_800_000_000);
 
@@ -192,5 +193,27 @@ mod tests {
     fn a_payload_of_another_layout_is_unreadable() {
         let token = token::encode(&ring(), [0; 12], b"short".to_vec());
         assert_eq!(open(&token, &binding(), Duration::ZERO), Err(StateError::Unreadable));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_sealed_opens_as_it_was(
+            journal in prop::collection::vec(any::<String>(), 0..8),
+            operation in any::<[u8; 16]>(),
+            nonce in any::<[u8; token::NONCE_LEN]>(),
+            (round, waits) in any::<(u32, u32)>(),
+            lifetime in 0..=u64::MAX,
+        ) {
+            let mut claims = Claims { round, waits, ..Claims::first(operation, binding(), journal) };
+            let token = claims.seal_at(&ring(), nonce, UNIX_EPOCH + NOW, Duration::from_millis(lifetime));
+            prop_assert_eq!(open(&token, &binding(), Duration::ZERO), Ok(Opened::Live(claims)));
+        }
+
+        #[test]
+        fn any_payload_sealed_with_the_right_key_is_read_or_refused(payload in prop::collection::vec(any::<u8>(), 0..200)) {
+            let token = token::encode(&ring(), [0; 12], payload);
+            let opened = open(&token, &binding(), Duration::ZERO);
+            prop_assert!(opened.is_err(), "{:?}", opened);
+        }
     }
 }

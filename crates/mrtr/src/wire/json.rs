@@ -299,6 +299,7 @@ fn saturating_exponent(text: &str) -> Option<i64> {
     Some(if text.starts_with('-') { -magnitude } else { magnitude })
 }
 
+#[expect(clippy::ptr_arg, reason = "only what is borrowed has nothing to escape")]
 fn write_text(text: &Cow<'_, str>, out: &mut Vec<u8>) {
     match text {
         Cow::Borrowed(plain) => [b"\"", plain.as_bytes(), b"\""].iter().for_each(|part| out.extend_from_slice(part)),
