@@ -67,7 +67,7 @@ async fn checkout(checkout: Checkout, payments: Arc<Payments>, cx: Context) -> R
     let Delivery { street, email, speed, earliest, parcels } = delivery;
     let earliest = earliest.map(|day| format!(", not before {day}")).unwrap_or_default();
     Ok(format!(
-        "Order {order}, paid with {receipt}, goes to {street} in at most {parcels} ({speed:?}{earliest}). {email} will hear from us."
+        "Order {order}, paid with {receipt}, goes to {street} as {speed:?} in at most {parcels} parcels{earliest}. {email} will hear from us."
     ))
 }
 
