@@ -9,8 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, value::RawValue};
 
 use crate::form;
-use crate::wire::RpcError;
-use crate::wire::json;
+use crate::wire::{ParamHeader, RpcError, json, param_headers};
 
 /// How many complaints about arguments are worth sending.
 const MAX_PROBLEMS: usize = 8;
@@ -19,6 +18,8 @@ const MAX_PROBLEMS: usize = 8;
 #[derive(Clone, Debug)]
 pub(super) struct InputSchema {
     pub(super) schema: Value,
+    /// The arguments that headers repeat.
+    pub(super) mirrored: Vec<ParamHeader>,
     validator: Arc<Validator>,
 }
 
@@ -49,7 +50,8 @@ impl InputSchema {
             return Err("arguments must be a struct with named fields; use NoArguments for none".to_owned());
         }
         let validator = form::compile(&schema).ok_or("the schema of its arguments does not compile")?;
-        Ok(Self { schema, validator: Arc::new(validator) })
+        let mirrored = param_headers(&schema)?;
+        Ok(Self { schema, mirrored, validator: Arc::new(validator) })
     }
 
     /// Everything that is wrong with arguments, in one sentence the model can act on.

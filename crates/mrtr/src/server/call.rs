@@ -8,9 +8,9 @@ use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 use tracing::{Instrument, debug, error, info_span, warn};
 
-use super::ToolResult;
 use super::arguments::Arguments;
 use super::dispatch::{Dispatch, Registered, members};
+use super::{Incoming, ToolResult, headers};
 use crate::flow::{ClientInfo, Context, Drive, Fault, Journal, Round, RoundEnd, Suspension, guarded};
 use crate::seal::{Binding, Claims, NONCE_LEN, Opened, Principal, StateError};
 use crate::wire::{Request, RpcError, json};
@@ -23,7 +23,7 @@ type Answers = HashMap<String, Box<RawValue>>;
 
 impl Dispatch {
     /// `tools/call`: first leg or retry, it makes no difference to the handler.
-    pub(super) async fn call_tool(&self, request: &Request<'_>, principal: Option<Principal>) -> Answer {
+    pub(super) async fn call_tool(&self, request: &Request<'_>, incoming: &Incoming<'_>) -> Answer {
         let Some(name) = &request.params.name else {
             return Err(RpcError::malformed_params("params.name is missing: the name of the tool to call"));
         };
@@ -32,7 +32,11 @@ impl Dispatch {
             return Err(RpcError::invalid_params(format!("Unknown tool: {shown}")));
         };
         let arguments = Arguments::parse(request.params.arguments)?;
+        if let Some(headers) = incoming.headers {
+            headers::check_params(headers, &registered.input.mirrored, &arguments.value)?;
+        }
         let mut answers = answers(request.params.input_responses)?;
+        let principal = incoming.principal.clone();
         let binding = Binding::new("tools/call", &name.0, &arguments.canonical, principal.as_ref(), &self.audience);
         let claims = self.resume(request, &binding, &mut answers)?;
         let span = info_span!("operation", tool = %name.0, round = claims.round + 1);

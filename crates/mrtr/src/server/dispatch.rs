@@ -113,7 +113,7 @@ impl Dispatch {
     async fn answer(&self, request: &Request<'_>, incoming: &Incoming<'_>) -> Result<String, RpcError> {
         self.admit(request, incoming)?;
         match &*request.method {
-            "tools/call" => self.call_tool(request, incoming.principal.clone()).await,
+            "tools/call" => self.call_tool(request, incoming).await,
             "tools/list" => Ok(format!("\"resultType\":\"complete\",{}", self.tool_list)),
             "server/discover" => Ok(format!("\"resultType\":\"complete\",{}", self.discovery)),
             method => Err(RpcError::method_not_found(method)),

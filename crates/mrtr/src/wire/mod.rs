@@ -9,12 +9,14 @@ mod id;
 pub(crate) mod json;
 mod message;
 mod meta;
+mod param_header;
 
 pub use error::RpcError;
 pub use header::{decode_value, encode_value};
 pub use id::RequestId;
 pub(crate) use message::{Malformed, Message, Request};
 pub use meta::{ClientCapabilities, ElicitationCapability, Meta, SamplingCapability};
+pub(crate) use param_header::{ParamHeader, param_headers};
 
 /// The protocol revision this crate speaks.
 pub const PROTOCOL_VERSION: &str = "2026-07-28";
