@@ -11,6 +11,8 @@ mod arguments;
 mod builder;
 mod call;
 mod dispatch;
+#[cfg(test)]
+mod golden;
 mod headers;
 mod result;
 mod tool;
