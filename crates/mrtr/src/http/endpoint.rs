@@ -12,7 +12,8 @@ use super::{
     negotiate,
     refusal::Refusal,
 };
-use crate::server::{Dispatch, Incoming, Principal, Reply};
+use crate::seal::Principal;
+use crate::server::{Dispatch, Incoming, Reply};
 
 /// What answers messages: [`Dispatch`], or a stand-in where the transport itself is under test.
 pub(super) trait Handle: Send + Sync + 'static {

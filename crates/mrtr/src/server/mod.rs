@@ -24,4 +24,3 @@ pub use result::{Content, IntoToolResult, Json, ToolError, ToolResult};
 pub use tool::{NoArguments, Tool};
 
 pub use crate::flow::{Clock, Sleep, SystemClock};
-pub use crate::seal::Principal;

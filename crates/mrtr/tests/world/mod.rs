@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub use effects::{Effects, logged};
-use mrtr::server::{Clock, Dispatch, Incoming, Principal, Reply, Sleep};
-use mrtr::{Keyring, Server, Tool};
+use mrtr::server::{Clock, Dispatch, Incoming, Reply, Sleep};
+use mrtr::{Keyring, Principal, Server, Tool};
 pub use run::to_the_end;
 use serde_json::{Map, Value, json};
 
