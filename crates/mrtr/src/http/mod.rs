@@ -42,6 +42,6 @@ mod tests;
 pub use self::{
     body::ResponseBody,
     clock::TokioClock,
-    serve::{HttpServer, ServeError, serve},
+    serve::{HttpServer, ServeError},
     service::McpService,
 };

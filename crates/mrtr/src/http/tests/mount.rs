@@ -8,7 +8,7 @@ use tower::ServiceExt;
 
 use super::world::{Peer, post, request};
 use crate::{
-    http::{HttpServer, McpService, ServeError, serve},
+    http::{HttpServer, McpService, ServeError},
     server::Server,
 };
 
@@ -77,7 +77,7 @@ async fn mounts_in_axum() {
 async fn the_listeners_own_address_is_an_allowed_host() {
     let listener = TcpListener::bind("127.0.0.2:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(serve(listener, service(), std::future::pending()));
+    tokio::spawn(HttpServer::new(service()).serve(listener, std::future::pending()));
 
     for (host, refused) in [(address.to_string(), false), ("127.0.0.3".to_owned(), true)] {
         let mut peer = Peer(tokio::net::TcpStream::connect(address).await.unwrap());
