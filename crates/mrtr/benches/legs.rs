@@ -87,7 +87,7 @@ fn accept(key: &str, content: &Value) -> Value {
 }
 
 fn leg(server: &Dispatch, body: &[u8]) -> Vec<u8> {
-    let handled = pin!(server.handle(Incoming { body, headers: None, principal: None }));
+    let handled = pin!(server.handle(Incoming::new(body)));
     match handled.poll(&mut Task::from_waker(Waker::noop())) {
         Poll::Ready(reply) => reply.body,
         Poll::Pending => panic!("these handlers wait for nothing but answers"),

@@ -39,7 +39,7 @@ fn with_headers(body: &str, change: &[(&'static str, Option<&'static str>)]) -> 
 
 fn answer(tool: Tool, body: &str, headers: &Headers) -> Value {
     let world = World::with(tool);
-    let incoming = Incoming { body: body.as_bytes(), headers: Some(headers), principal: None };
+    let incoming = Incoming::new(body.as_bytes()).headers(headers);
     let reply = to_the_end(world.instances[0].handle(incoming));
     let mut message: Value = serde_json::from_slice(&reply.body).expect("JSON");
     message["status"] = json!(reply.status);

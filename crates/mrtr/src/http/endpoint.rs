@@ -91,8 +91,7 @@ impl<H: Handle> Endpoint<H> {
         self.rules.admission.check(&parts)?;
         negotiate::check(&parts)?;
         let body = body::read(body, &parts.headers, self.rules.body).await?;
-        let incoming =
-            Incoming { body: &body, headers: Some(&parts.headers), principal: parts.extensions.remove::<Principal>() };
+        let incoming = Incoming::new(&body).headers(&parts.headers).principal(parts.extensions.remove::<Principal>());
         Ok(response_to(self.handle.handle(incoming).await))
     }
 }

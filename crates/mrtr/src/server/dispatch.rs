@@ -19,17 +19,36 @@ use crate::wire::{Malformed, Message, PROTOCOL_VERSION, Request, RequestId, RpcE
 const LIST_TTL_MS: u32 = 300_000;
 
 /// One message as a transport received it.
+#[must_use = "a message is answered by Dispatch::handle"]
 pub struct Incoming<'a> {
-    /// The JSON text.
-    pub body: &'a [u8],
-    /// The request's headers; `None` on transports that have none.
-    pub headers: Option<&'a dyn HeaderSource>,
-    /// The authenticated caller, where the transport knows one. States are bound to it.
-    pub principal: Option<Principal>,
+    pub(crate) body: &'a [u8],
+    pub(crate) headers: Option<&'a dyn HeaderSource>,
+    pub(crate) principal: Option<Principal>,
+}
+
+impl<'a> Incoming<'a> {
+    /// A message of this JSON text.
+    pub fn new(body: &'a [u8]) -> Self {
+        Self { body, headers: None, principal: None }
+    }
+
+    /// Adds the request's headers, which are then held against the body. Default: a transport without headers.
+    pub fn headers(mut self, headers: &'a dyn HeaderSource) -> Self {
+        self.headers = Some(headers);
+        self
+    }
+
+    /// Names the authenticated caller, where the transport knows one; states are bound to it. Default: none, and every
+    /// caller is the same anonymous one.
+    pub fn principal(mut self, principal: impl Into<Option<Principal>>) -> Self {
+        self.principal = principal.into();
+        self
+    }
 }
 
 /// What goes back.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Reply {
     /// The HTTP status; other transports ignore it. 202 means that nothing is to be sent.
     pub status: u16,

@@ -9,6 +9,7 @@ use crate::wire::{ParamHeader, Request, RpcError, decode_value};
 
 /// One header as a transport found it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Header<'a> {
     /// Not there.
     Absent,
