@@ -24,12 +24,13 @@ pub struct Incoming<'a> {
     pub(crate) body: &'a [u8],
     pub(crate) headers: Option<&'a dyn HeaderSource>,
     pub(crate) principal: Option<Principal>,
+    pub(crate) clock: Option<Arc<dyn Clock>>,
 }
 
 impl<'a> Incoming<'a> {
     /// A message of this JSON text.
     pub fn new(body: &'a [u8]) -> Self {
-        Self { body, headers: None, principal: None }
+        Self { body, headers: None, principal: None, clock: None }
     }
 
     /// Adds the request's headers, which are then held against the body. Default: a transport without headers.
@@ -42,6 +43,13 @@ impl<'a> Incoming<'a> {
     /// caller is the same anonymous one.
     pub fn principal(mut self, principal: impl Into<Option<Principal>>) -> Self {
         self.principal = principal.into();
+        self
+    }
+
+    /// Brings the transport's clock, for its timers; a server that was given [its own](Server::clock) keeps to that one.
+    /// Default: the machine's time of day, without timers.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
         self
     }
 }
@@ -62,7 +70,8 @@ pub struct Dispatch {
     pub(super) tools: HashMap<String, Registered>,
     pub(super) keys: Keyring,
     pub(super) audience: String,
-    pub(super) clock: Arc<dyn Clock>,
+    /// What the server was told to go by, whatever transports bring.
+    pub(super) clock: Option<Arc<dyn Clock>>,
     pub(super) limits: Limits,
     /// `,"_meta":{...}` with the server's name and version: the end of every result.
     pub(super) result_end: String,
@@ -77,7 +86,7 @@ pub(super) struct Registered {
 }
 
 impl Dispatch {
-    pub(super) fn new(server: Server, keys: Keyring, clock: Arc<dyn Clock>) -> Result<Self, BuildError> {
+    pub(super) fn new(server: Server, keys: Keyring) -> Result<Self, BuildError> {
         let mut info = json!({ "name": server.name, "version": server.version });
         if let Some(title) = &server.title {
             info["title"] = json!(title);
@@ -105,7 +114,7 @@ impl Dispatch {
             tools,
             keys,
             audience: server.audience.unwrap_or(server.name),
-            clock,
+            clock: server.clock,
             limits: server.limits,
             result_end: format!(",\"_meta\":{}", json!({ meta_key::SERVER_INFO: info })),
             discovery: text(&discovery),
