@@ -48,6 +48,7 @@
 
 #![cfg_attr(not(all(feature = "http", feature = "client")), allow(rustdoc::broken_intra_doc_links))]
 
+#[cfg(feature = "__bench")]
 #[doc(hidden)]
 pub mod bench;
 pub mod flow;
