@@ -12,7 +12,7 @@ use std::{
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::{Body, Frame};
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -130,8 +130,8 @@ pub(super) fn call(tool: &str) -> Value {
 }
 
 /// The request that carries a call of this tool.
-pub(super) fn called(tool: &str, message: Value) -> Request<Full<Bytes>> {
-    let mut request = request(Full::from(message.to_string()));
+pub(super) fn called<B: From<String>>(tool: &str, message: Value) -> Request<B> {
+    let mut request = request(B::from(message.to_string()));
     let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", tool)];
     for (name, value) in headers {
         request.headers_mut().insert(name, value.parse().unwrap());
