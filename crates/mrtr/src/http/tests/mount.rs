@@ -34,7 +34,7 @@ fn service() -> McpService {
 
 /// Makes the call's first leg from this host and origin, and returns what it answers, where that is a question.
 async fn asked(service: McpService, host: &str, origin: &str) -> Result<Value, StatusCode> {
-    let mut request: Request<Full<Bytes>> = called("deploy", call("deploy"));
+    let mut request: Request<Full<Bytes>> = called("deploy", &call("deploy"));
     request.headers_mut().insert("host", host.parse().unwrap());
     request.headers_mut().insert("origin", origin.parse().unwrap());
     let response = service.oneshot(request).await.unwrap();
@@ -52,7 +52,7 @@ where
     R: Body<Data = Bytes, Error: Debug>,
 {
     let leg = async |message: Value| {
-        let response = service.clone().oneshot(called("deploy", message)).await.unwrap();
+        let response = service.clone().oneshot(called("deploy", &message)).await.unwrap();
         assert_eq!(response.status(), StatusCode::OK);
         json(response).await
     };

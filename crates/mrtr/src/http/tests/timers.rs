@@ -33,7 +33,7 @@ fn server(change: impl FnOnce(Server) -> Server) -> Arc<Dispatch> {
 }
 
 async fn over_http(server: Arc<Dispatch>, tool: &str) -> Value {
-    json(McpService::new(server).oneshot(called::<Full<Bytes>>(tool, call(tool))).await.unwrap()).await
+    json(McpService::new(server).oneshot(called::<Full<Bytes>>(tool, &call(tool))).await.unwrap()).await
 }
 
 fn directly(server: Arc<Dispatch>, tool: &str) -> impl Future<Output = Value> {

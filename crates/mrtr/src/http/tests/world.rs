@@ -130,7 +130,7 @@ pub(super) fn call(tool: &str) -> Value {
 }
 
 /// The request that carries a call of this tool.
-pub(super) fn called<B: From<String>>(tool: &str, message: Value) -> Request<B> {
+pub(super) fn called<B: From<String>>(tool: &str, message: &Value) -> Request<B> {
     let mut request = request(B::from(message.to_string()));
     let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", tool)];
     for (name, value) in headers {
