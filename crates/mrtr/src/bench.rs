@@ -1,4 +1,6 @@
-//! What the benches of this crate measure apart from a whole leg. No part of the API: it may change in any release.
+//! What the benches of this crate measure apart from a whole leg; there only with the feature `__bench`.
+//!
+//! No part of the API: it may change in any release.
 
 use std::time::{Duration, SystemTime};
 

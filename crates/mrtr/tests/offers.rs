@@ -2,6 +2,8 @@
 
 use mrtr::server::BuildError;
 use mrtr::{Context, NoArguments, Server, Tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::protocol::world;
@@ -84,4 +86,19 @@ fn a_server_that_cannot_work_is_not_built() {
     }
     let list = Tool::new("list", async |_: Vec<String>, _: Context| "ok");
     assert!(build(Server::new("s", "1").tool(list)).starts_with("tool \"list\": "));
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Optional {
+    #[schemars(extend("x-mcp-header" = "Region"))]
+    #[expect(dead_code, reason = "only its schema counts")]
+    region: Option<String>,
+}
+
+#[test]
+fn a_header_that_cannot_be_is_an_error_that_names_the_tool_and_the_reason() {
+    let tool = Tool::new("query", |_: Optional, _: Context| async {});
+    let error = Server::new("test", "1.0.0").tool(tool).build().expect_err("invalid");
+    let text = "tool \"query\": x-mcp-header \"Region\" is on a parameter that is no string, integer or boolean";
+    assert_eq!(error.to_string(), text);
 }

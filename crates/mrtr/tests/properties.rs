@@ -225,6 +225,6 @@ fn call(state: Option<&str>) -> Vec<u8> {
 }
 
 fn send(instance: &Dispatch, body: &[u8]) -> Reply {
-    let incoming = Incoming { body, headers: None, principal: None };
+    let incoming = Incoming::new(body);
     instance.handle(incoming).now_or_never().expect("the handlers wait for nothing but answers")
 }

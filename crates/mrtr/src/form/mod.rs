@@ -58,6 +58,7 @@ pub(crate) use judge::compile;
 pub(crate) use keywords::whole;
 pub use problem::Problem;
 pub(crate) use problem::harmless;
+pub(crate) use read::RUST_FORMATS;
 pub use strict::SchemaError;
 
 /// An elicitation schema that was read and compiled once; share it in an `Arc`.

@@ -118,6 +118,12 @@ fn number(keywords: &mut Keywords, integer: bool, extras: &mut Map<String, Value
     Ok(FieldKind::Number { integer, minimum, maximum })
 }
 
+/// The formats schemars gives Rust's numbers. No client knows them.
+pub(crate) const RUST_FORMATS: [&str; 14] = [
+    "int8", "int16", "int32", "int64", "int128", "int", "uint8", "uint16", "uint32", "uint64", "uint128", "uint",
+    "float", "double",
+];
+
 /// The widths of Rust's numbers: clients refuse them as formats, but they still bound the answer.
 fn machine_format(name: &str, extras: &mut Map<String, Value>, oddities: &mut Vec<Oddity>) {
     let (low, high): (Value, Value) = match name {
@@ -125,7 +131,7 @@ fn machine_format(name: &str, extras: &mut Map<String, Value>, oddities: &mut Ve
         "uint32" => (0.into(), u32::MAX.into()),
         "int64" => (i64::MIN.into(), i64::MAX.into()),
         "uint64" => (0.into(), u64::MAX.into()),
-        "int" | "int8" | "int16" | "int128" | "uint" | "uint8" | "uint16" | "uint128" | "float" | "double" => return,
+        _ if RUST_FORMATS.contains(&name) => return,
         _ => return oddities.push(unknown_format(name)),
     };
     extras.insert("minimum".to_owned(), low);

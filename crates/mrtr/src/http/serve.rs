@@ -142,11 +142,6 @@ fn watch_signals() -> Result<(StopSignals, StopSignals), ServeError> {
     Ok((watch()?, watch()?))
 }
 
-/// Serves a listener with the default [`HttpServer`] until `stop` is ready, then stops in order.
-pub async fn serve(listener: TcpListener, service: McpService, stop: impl Future<Output = ()>) {
-    HttpServer::new(service).serve(listener, stop).await;
-}
-
 impl Server {
     /// Builds the server, binds the address and serves `/mcp` until SIGTERM or Ctrl-C.
     ///

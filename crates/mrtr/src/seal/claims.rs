@@ -36,8 +36,7 @@ pub(crate) enum Opened<J> {
 
 /// Why a request state was refused. For the log; the peer reads the same sentence for all of them.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum StateError {
+pub(crate) enum StateError {
     /// No token of this format, perhaps another server's.
     #[error("it does not start like a state of this version")]
     NotOurs,

@@ -12,8 +12,7 @@ mod keyring;
 mod token;
 
 pub(crate) use binding::{Binding, Digest, audience};
-pub use claims::StateError;
-pub(crate) use claims::{Claims, Opened};
+pub(crate) use claims::{Claims, Opened, StateError};
 pub use keyring::{Keyring, KeyringError};
 pub(crate) use token::NONCE_LEN;
 

@@ -8,9 +8,8 @@ use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, value::RawValue};
 
-use crate::form;
-use crate::wire::RpcError;
-use crate::wire::json;
+use crate::form::{self, RUST_FORMATS};
+use crate::wire::{ParamHeader, RpcError, json, param_headers};
 
 /// How many complaints about arguments are worth sending.
 const MAX_PROBLEMS: usize = 8;
@@ -19,6 +18,8 @@ const MAX_PROBLEMS: usize = 8;
 #[derive(Clone, Debug)]
 pub(super) struct InputSchema {
     pub(super) schema: Value,
+    /// The arguments that headers repeat.
+    pub(super) mirrored: Vec<ParamHeader>,
     validator: Arc<Validator>,
 }
 
@@ -49,7 +50,8 @@ impl InputSchema {
             return Err("arguments must be a struct with named fields; use NoArguments for none".to_owned());
         }
         let validator = form::compile(&schema).ok_or("the schema of its arguments does not compile")?;
-        Ok(Self { schema, validator: Arc::new(validator) })
+        let mirrored = param_headers(&schema)?;
+        Ok(Self { schema, mirrored, validator: Arc::new(validator) })
     }
 
     /// Everything that is wrong with arguments, in one sentence the model can act on.
@@ -92,17 +94,23 @@ impl Arguments {
 fn drop_rust_formats(schema: &mut Value) {
     match schema {
         Value::Object(keywords) => {
-            let numeric = |format: &str| {
-                matches!(format, "float" | "double") || format.trim_start_matches('u').starts_with("int")
-            };
-            if keywords.get("format").and_then(Value::as_str).is_some_and(numeric) {
+            if keywords.get("format").and_then(Value::as_str).is_some_and(|format| RUST_FORMATS.contains(&format)) {
                 keywords.shift_remove("format");
             }
-            let data = ["default", "const", "enum", "examples"];
-            let schemas = keywords.iter_mut().filter(|(keyword, _)| !data.contains(&keyword.as_str()));
-            schemas.for_each(|(_, schema)| drop_rust_formats(schema));
+            for (keyword, value) in keywords {
+                match (keyword.as_str(), value) {
+                    // Data, whatever it looks like.
+                    ("default" | "const" | "enum" | "examples", _) => {}
+                    // Schemas by names of the author's choice, which may be those of keywords.
+                    (
+                        "properties" | "$defs" | "definitions" | "patternProperties" | "dependentSchemas",
+                        Value::Object(schemas),
+                    ) => schemas.values_mut().for_each(drop_rust_formats),
+                    (_, schema) => drop_rust_formats(schema),
+                }
+            }
         }
-        Value::Array(items) => items.iter_mut().for_each(drop_rust_formats),
+        Value::Array(schemas) => schemas.iter_mut().for_each(drop_rust_formats),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
@@ -163,6 +171,33 @@ mod tests {
     fn a_whole_float_decodes_as_an_integer_and_a_fraction_stays_one() {
         let order: Order = decode(serde_json::json!({ "item": "a", "count": 2.0, "price": 1.5 })).expect("valid");
         assert_eq!(order, Order { item: "a".into(), count: 2, price: Some(1.5) });
+    }
+
+    #[test]
+    fn formats_only_rust_knows_are_dropped_from_schemas_and_from_nothing_else() {
+        let data = serde_json::json!({ "format": "int32" });
+        let mut schema = serde_json::json!({
+            "properties": {
+                "default": { "type": "integer", "format": "uint32" },
+                "enum": { "items": { "format": "double" }, "default": [data], "examples": [data] },
+                "format": { "format": "date-time", "const": data },
+                "kept": { "format": "interval" },
+            },
+            "$defs": { "const": { "anyOf": [{ "format": "uint" }, { "format": "int128" }] } },
+        });
+        drop_rust_formats(&mut schema);
+        assert_eq!(
+            schema,
+            serde_json::json!({
+                "properties": {
+                    "default": { "type": "integer" },
+                    "enum": { "items": {}, "default": [data], "examples": [data] },
+                    "format": { "format": "date-time", "const": data },
+                    "kept": { "format": "interval" },
+                },
+                "$defs": { "const": { "anyOf": [{}, {}] } },
+            })
+        );
     }
 
     #[test]

@@ -2,16 +2,18 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tracing::{Instrument, debug, error, info_span, warn};
 
-use super::ToolResult;
 use super::arguments::Arguments;
 use super::dispatch::{Dispatch, Registered, members};
-use crate::flow::{ClientInfo, Context, Drive, Fault, Journal, Round, RoundEnd, Suspension, guarded};
+use super::{Incoming, ToolResult, headers};
+use crate::flow::{
+    ClientInfo, Clock, Context, Drive, Fault, Journal, Round, RoundEnd, Suspension, SystemClock, guarded,
+};
 use crate::seal::{Binding, Claims, NONCE_LEN, Opened, Principal, StateError};
 use crate::wire::{Request, RpcError, json};
 
@@ -21,9 +23,17 @@ type Answer = Result<String, RpcError>;
 /// What `inputResponses` brought, by key.
 type Answers = HashMap<String, Box<RawValue>>;
 
+/// What a leg has to do with.
+struct Leg<'a> {
+    request: &'a Request<'a>,
+    registered: &'a Registered,
+    principal: Option<Principal>,
+    clock: Arc<dyn Clock>,
+}
+
 impl Dispatch {
     /// `tools/call`: first leg or retry, it makes no difference to the handler.
-    pub(super) async fn call_tool(&self, request: &Request<'_>, principal: Option<Principal>) -> Answer {
+    pub(super) async fn call_tool(&self, request: &Request<'_>, incoming: &Incoming<'_>) -> Answer {
         let Some(name) = &request.params.name else {
             return Err(RpcError::malformed_params("params.name is missing: the name of the tool to call"));
         };
@@ -32,27 +42,28 @@ impl Dispatch {
             return Err(RpcError::invalid_params(format!("Unknown tool: {shown}")));
         };
         let arguments = Arguments::parse(request.params.arguments)?;
+        if let Some(headers) = incoming.headers {
+            headers::check_params(headers, &registered.input.mirrored, &arguments.value)?;
+        }
         let mut answers = answers(request.params.input_responses)?;
-        let binding = Binding::new("tools/call", &name.0, &arguments.canonical, principal.as_ref(), self.audience);
-        let claims = self.resume(request, &binding, &mut answers)?;
+        let clock =
+            self.clock.as_ref().or(incoming.clock.as_ref()).map_or_else(|| Arc::new(SystemClock) as _, Arc::clone);
+        let leg = Leg { request, registered, principal: incoming.principal.clone(), clock };
+        let binding = Binding::new("tools/call", &name.0, &arguments.canonical, leg.principal.as_ref(), self.audience);
+        let claims = self.resume(&leg, &binding, &mut answers)?;
         let span = info_span!("operation", tool = %name.0, round = claims.round + 1);
-        self.run(registered, arguments, answers, claims, request, principal).instrument(span).await
+        self.run(leg, arguments, answers, claims).instrument(span).await
     }
 
     /// What earlier rounds left, or the start of a new operation. Answers that come too late are taken away.
-    fn resume(
-        &self,
-        request: &Request<'_>,
-        binding: &Binding,
-        answers: &mut Answers,
-    ) -> Result<Claims<Journal>, RpcError> {
-        let Some(token) = &request.params.request_state else {
+    fn resume(&self, leg: &Leg<'_>, binding: &Binding, answers: &mut Answers) -> Result<Claims<Journal>, RpcError> {
+        let Some(token) = &leg.request.params.request_state else {
             return Ok(Claims::first(rand::random(), *binding, Journal::new()));
         };
         let opened = if token.0.len() > self.limits.state_bytes {
             Err(StateError::TooLong)
         } else {
-            Claims::open_at(&self.keys, &token.0, binding, self.clock.now())
+            Claims::open_at(&self.keys, &token.0, binding, leg.clock.now())
         };
         match opened {
             Ok(Opened::Live(claims)) => Ok(claims),
@@ -62,22 +73,18 @@ impl Dispatch {
         }
     }
 
-    async fn run(
-        &self,
-        registered: &Registered,
-        arguments: Arguments,
-        answers: Answers,
-        mut claims: Claims<Journal>,
-        request: &Request<'_>,
-        principal: Option<Principal>,
-    ) -> Answer {
+    async fn run(&self, leg: Leg<'_>, arguments: Arguments, answers: Answers, mut claims: Claims<Journal>) -> Answer {
+        let Leg { request, registered, principal, clock } = leg;
         if let Err(problems) = registered.input.check(&arguments.value) {
             return complete(&ToolResult::error(format!("Invalid arguments: {problems}")));
         }
         claims.round = claims.round.saturating_add(1);
         let first = request.params.request_state.is_none();
-        let round = Round::new(claims.operation, claims.round, client(request), principal, Arc::clone(&self.clock))
-            .resume(std::mem::take(&mut claims.journal), answers, first && registered.tool.accept_unasked);
+        let round = Round::new(claims.operation, claims.round, client(request), principal, Arc::clone(&clock)).resume(
+            std::mem::take(&mut claims.journal),
+            answers,
+            first && registered.tool.accept_unasked,
+        );
         let round = Arc::new(round);
         let context = Context::new(Arc::clone(&round));
         let handling = match guarded(|| (registered.tool.handler)(arguments.value, context)) {
@@ -91,13 +98,13 @@ impl Dispatch {
         };
         match Drive::new(round, handling, Some(self.limits.handler_time)).await {
             RoundEnd::Finished(result) => complete(&result),
-            RoundEnd::Suspended(suspension) => self.suspend(claims, suspension),
+            RoundEnd::Suspended(suspension) => self.suspend(claims, suspension, clock.now()),
             RoundEnd::Failed(fault) => Err(self.failed(fault)),
         }
     }
 
     /// Seals what was settled and asks for the rest.
-    fn suspend(&self, mut claims: Claims<Journal>, suspension: Suspension) -> Answer {
+    fn suspend(&self, mut claims: Claims<Journal>, suspension: Suspension, now: SystemTime) -> Answer {
         let Suspension { requests, only_waits, journal } = suspension;
         if only_waits {
             claims.waits = claims.waits.saturating_add(1);
@@ -107,7 +114,6 @@ impl Dispatch {
             return complete(&ToolResult::error("This took too many rounds and was given up."));
         }
         claims.journal = journal;
-        let now = self.clock.now();
         let nonce: [u8; NONCE_LEN] = rand::random();
         let state = claims.seal_at(&self.keys, nonce, now, self.limits.state_lifetime);
         if state.len() > self.limits.state_bytes {

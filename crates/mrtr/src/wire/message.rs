@@ -167,7 +167,9 @@ fn recover_id(text: &str) -> Option<RequestId> {
         #[serde(borrow)]
         id: &'a RawValue,
     }
-    RequestId::parse(serde_json::from_str::<Object<OnlyId<'_>>>(text).ok()?.0.id).ok()
+    // Not an `Object`: another member may be named twice, which is what is wrong with the frame. An array has no id.
+    let object = text.trim_start().starts_with('{').then_some(text)?;
+    RequestId::parse(serde_json::from_str::<OnlyId<'_>>(object).ok()?.id).ok()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::{RpcError, json, message::Text, meta_key};
 
 /// `params._meta`, as far as this crate looks at it.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub struct Meta<'a> {
+pub(crate) struct Meta<'a> {
     #[serde(borrow, default, rename = "io.modelcontextprotocol/protocolVersion")]
     protocol_version: Option<Text<'a>>,
     #[serde(borrow, default, rename = "io.modelcontextprotocol/clientInfo")]
@@ -23,7 +23,7 @@ impl<'a> Meta<'a> {
     ///
     /// # Errors
     /// `-32602` with HTTP 400 when the required key is missing.
-    pub fn protocol_version(&self) -> Result<&str, RpcError> {
+    pub(crate) fn protocol_version(&self) -> Result<&str, RpcError> {
         self.protocol_version.as_ref().map(|text| &*text.0).ok_or_else(|| missing(meta_key::PROTOCOL_VERSION))
     }
 
@@ -31,12 +31,12 @@ impl<'a> Meta<'a> {
     ///
     /// # Errors
     /// `-32602` with HTTP 400 when the required key is missing.
-    pub fn client_capabilities(&self) -> Result<&ClientCapabilities, RpcError> {
+    pub(crate) fn client_capabilities(&self) -> Result<&ClientCapabilities, RpcError> {
         self.client_capabilities.as_ref().ok_or_else(|| missing(meta_key::CLIENT_CAPABILITIES))
     }
 
     /// The client's `name` and `version`, where it gave them. Self-reported: for display and logs only.
-    pub fn client_info(&self) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
+    pub(crate) fn client_info(&self) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
         #[derive(Deserialize)]
         struct Implementation<'a> {
             #[serde(borrow)]
