@@ -52,6 +52,8 @@ pub mod flow;
 pub mod form;
 pub mod seal;
 pub mod server;
+#[doc(hidden)]
+pub mod visible;
 pub mod wire;
 
 #[cfg(feature = "client")]
