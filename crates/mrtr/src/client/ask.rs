@@ -3,12 +3,13 @@
 //! An [`Ask`] carries what the server sent as raw JSON: whatever is odd about it reaches the responder, nothing is dropped
 //! on the way. The accessors read leniently; a field of the wrong type counts as absent.
 
-use std::collections::HashMap;
 use std::fmt;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+
+use super::response::member;
 
 /// What sort of input a server asks for.
 ///
@@ -107,7 +108,6 @@ impl Ask {
 
     fn param<'a, T: Deserialize<'a>>(&'a self, name: &str) -> Option<T> {
         // Each member is decoded by itself: a broken schema does not take the message with it.
-        let members: HashMap<String, &RawValue> = serde_json::from_str(self.params.get()).ok()?;
-        serde_json::from_str(members.get(name)?.get()).ok()
+        member(&self.params, name)
     }
 }
