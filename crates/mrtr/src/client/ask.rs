@@ -77,6 +77,9 @@ pub struct Ask {
     pub count: usize,
     /// How often this key was answered earlier in the operation: more than 0 means that the server asks again.
     pub asked_before: u32,
+    /// Whether the user has agreed to this very URL under this key: the server still waits for what happens there.
+    /// Another URL under the same key needs consent of its own.
+    pub consented: bool,
     /// The server's name for the question, unique within the operation.
     pub key: String,
     /// What sort of input is asked for.
