@@ -1,5 +1,7 @@
 //! Exit codes, which scripts rely on.
 
+use std::error::Error;
+use std::fmt;
 use std::process::ExitCode;
 
 /// How a run ended.
@@ -52,3 +54,12 @@ impl Failure {
         Self::new(Exit::Usage, message)
     }
 }
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// A responder of this program fails with one, and so says how the run ends.
+impl Error for Failure {}

@@ -1,22 +1,32 @@
 //! Errors of the library, in the words of the command line.
 
+use std::error::Error;
+
 use mrtr::client::{Ask, CallError, Kind, Misfit};
 use mrtr::form::{Field, FieldKind, Form};
 use serde_json::Value;
 
 use crate::exit::{Exit, Failure};
+use crate::term::{escape, page};
 
 /// Sorts an error by who has to act, and says what to do.
 pub(crate) fn failure(error: CallError) -> Failure {
     match error {
         CallError::Abandoned { .. } => Failure::new(Exit::Refused, "stopped; nothing more was sent"),
         CallError::Unanswered { questions } => Failure::new(Exit::Unanswered, unanswered(&questions)),
-        CallError::Responder { ref key, ref cause, .. } => match cause.downcast_ref::<Misfit>() {
-            Some(misfit) => Failure::usage(misfitting(key, misfit)),
-            None => Failure::new(Exit::Failed, error.to_string()),
-        },
+        CallError::Responder { round, key, cause } => responder(round, key, cause),
         CallError::Invalid(what) => Failure::usage(what),
         error => Failure::new(Exit::Failed, error.to_string()),
+    }
+}
+
+fn responder(round: u32, key: String, cause: Box<dyn Error + Send + Sync>) -> Failure {
+    if let Some(misfit) = cause.downcast_ref::<Misfit>() {
+        return Failure::usage(misfitting(&key, misfit));
+    }
+    match cause.downcast::<Failure>() {
+        Ok(failure) => *failure,
+        Err(cause) => Failure::new(Exit::Failed, CallError::Responder { round, key, cause }.to_string()),
     }
 }
 
@@ -33,8 +43,12 @@ fn unanswered(questions: &[Ask]) -> String {
         let Ask { key, .. } = ask;
         match ask.kind {
             Kind::Url => {
-                lines.push(format!("    it asks to open {}", ask.url().unwrap_or_default()));
-                lines.push(format!("    --answer {key}=accept"));
+                let url = ask.url().unwrap_or_default();
+                lines.push(format!("    it asks to open {}", escape::line(&url)));
+                lines.push(match page::check_unseen(&url) {
+                    Ok(_) => format!("    --answer {key}=accept"),
+                    Err(reason) => format!("    no flag accepts it: {reason}"),
+                });
             }
             _ => lines.extend(fields(ask)),
         }

@@ -6,10 +6,11 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mrtr::client::{Answer, Ask, BoxFuture, NotAnswered, Responder, Scripted};
+use mrtr::client::{Answer, Ask, BoxFuture, Kind, NotAnswered, Responder, Scripted};
 
 use crate::args::Answers;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
+use crate::term::{escape, page};
 
 /// The flags of one call. Clones share the memory of what was used.
 #[derive(Clone)]
@@ -55,6 +56,21 @@ impl Flags {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let unused = self.flags.iter().enumerate().filter(|(index, _)| !used.contains(index));
         unused.map(|(_, flag)| flag.as_typed()).collect()
+    }
+
+    /// Shows a page before a flag accepts it: the person who wrote the flag cannot have seen it.
+    fn announce(&self, ask: &Ask) -> Result<(), Failure> {
+        let is_passed_on = ask.asked_before > 0 && self.otherwise.is_some();
+        if ask.kind != Kind::Url || ask.consented || is_passed_on {
+            return Ok(());
+        }
+        let accepts = |flag: &&Flag| matches!(flag, Flag::Answer { .. }) && flag.place_in(&ask.key).is_some();
+        let Some(flag) = self.flags.iter().find(accepts).map(Flag::as_typed) else { return Ok(()) };
+        let url = ask.url().unwrap_or_default();
+        page::announce(&flag, &url).map_err(|reason| {
+            let message = format!("{flag} does not accept {}: {reason}", escape::line(&url));
+            Failure::new(Exit::Failed, message)
+        })
     }
 
     /// The script these flags are for one question.
@@ -112,6 +128,9 @@ impl Flag {
 
 impl Responder for Flags {
     fn respond<'a>(&'a self, ask: &'a Ask) -> BoxFuture<'a, Result<Answer, NotAnswered>> {
-        Box::pin(async move { self.script(ask).respond(ask).await })
+        Box::pin(async move {
+            self.announce(ask).map_err(NotAnswered::failed)?;
+            self.script(ask).respond(ask).await
+        })
     }
 }

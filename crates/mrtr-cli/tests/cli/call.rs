@@ -6,8 +6,37 @@ use crate::{mrtr, server};
 fn answers_complete_the_call() {
     let url = server::start();
     mrtr(["call", &url, "deploy", "service=api", "--answer", "confirm.ok=yes"]).is(0, "Deployed \"api\".\n", "");
-    mrtr(["call", &url, "pay", "--answer", "page=accept"]).is(0, "{\"action\":\"accept\"}\n", "");
     mrtr(["call", &url, "approve", "--answer", "sure=accept"]).is(0, "{\"action\":\"accept\",\"content\":{}}\n", "");
+}
+
+#[test]
+fn a_page_that_a_flag_accepts_is_shown() {
+    mrtr(["call", &server::start(), "pay", "--answer", "page=accept"]).is(
+        0,
+        "{\"action\":\"accept\"}\n",
+        "--answer page=accept accepts a page; open it in your browser:\n\
+        \x20 URL:  https://pay.example/7?x=y\n\
+        \x20 Host: pay.example\n",
+    );
+}
+
+#[test]
+fn no_flag_accepts_a_page_that_only_a_person_should_judge() {
+    let url = server::start();
+    for (page, reason) in [
+        ("javascript:alert(1)", "it begins with javascript:, not with http: or https:"),
+        ("file:///etc/passwd", "it begins with file:, not with http: or https:"),
+        ("https://pay.example@evil.example/", "it begins with a user, and leads to evil.example"),
+    ] {
+        let argument = format!("url={page}");
+        mrtr(["call", &url, "pay", &argument, "--answer", "page=accept"]).is(
+            1,
+            "",
+            &format!("mrtr: --answer page=accept does not accept {page}: {reason}\n"),
+        );
+        let ran = mrtr(["call", &url, "pay", &argument]);
+        assert!(ran.stderr.contains(&format!("\n    no flag accepts it: {reason}\n")), "{}", ran.stderr);
+    }
 }
 
 #[test]

@@ -86,7 +86,10 @@ fn call(params: &Value) -> Value {
             Some(answer) => done(&answer.to_string()),
         },
         "pay" => match answer("page") {
-            None => asks("page", &json!({ "mode": "url", "message": "Pay 7 EUR", "url": "https://pay.example/7?x=y" })),
+            None => {
+                let url = params["arguments"]["url"].as_str().unwrap_or("https://pay.example/7?x=y");
+                asks("page", &json!({ "mode": "url", "message": "Pay 7 EUR", "url": url }))
+            }
             Some(answer) => done(&answer.to_string()),
         },
         "approve" => match answer("sure") {
