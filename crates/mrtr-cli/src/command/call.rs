@@ -8,13 +8,14 @@ use serde_json::{Map, Value};
 use super::answers::Flags;
 use super::arguments;
 use super::trace::{Trace, patience};
-use crate::args::{Answers, CallArgs, Show};
+use crate::args::{CallArgs, Show};
 use crate::exit::{Exit, Failure};
 use crate::report;
 use crate::term::{self, Terminal};
 
 /// Runs the command.
 pub(crate) async fn run(args: CallArgs) -> Result<Exit, Failure> {
+    let flags = Flags::read(&args.answers)?;
     let mut client = args.endpoint.client()?;
     if args.show.trace {
         client = client.observer(Trace);
@@ -22,7 +23,7 @@ pub(crate) async fn run(args: CallArgs) -> Result<Exit, Failure> {
     let tool = stoppable(find(&client, &args.tool)).await?;
     let schema = tool.as_ref().map(|tool| &tool.input_schema);
     let arguments = arguments::read(&args.arguments, schema)?;
-    let finished = run_with(client, &args.tool, arguments, &args.answers, args.show).await?;
+    let finished = run_with(client, &args.tool, arguments, flags, args.show).await?;
     if args.show.trace {
         term::note(&summary(&finished.rounds));
     }
@@ -52,13 +53,14 @@ pub(crate) async fn run_with(
     client: Client,
     tool: &str,
     arguments: Map<String, Value>,
-    answers: &Answers,
+    flags: Flags,
     show: Show,
 ) -> Result<Finished, Failure> {
     let terminal = Terminal::find().map(|terminal| Arc::new(terminal) as Arc<dyn Responder>);
-    let flags = Flags::read(answers, terminal)?;
+    let flags = flags.otherwise(terminal);
     // Declared even when nobody can be asked: that is how the questions come to be known, and named.
-    let client = client.responders(Responders::new().elicitation(flags.clone())).observer(patience());
+    let client = client.responders(Responders::new().elicitation(flags.clone()));
+    let client = client.observer(flags.clone()).observer(patience());
     let outcome = stoppable(async { client.call_tool(tool, arguments).await.map_err(report::failure) }).await;
     // After a failure, questions may have been on their way still.
     let came_to_questions = outcome.as_ref().map_or_else(|failure| failure.exit == Exit::Unanswered, |_| true);

@@ -121,6 +121,31 @@ fn an_answer_that_does_not_fit_is_a_usage_error_that_names_it() {
 }
 
 #[test]
+fn flags_that_contradict_each_other_are_a_usage_error_that_names_both() {
+    let call = ["call", "http://127.0.0.1:1/mcp", "deploy", "service=api"];
+    for (flags, both) in [
+        (["--answer", "confirm.ok=yes", "--decline", "confirm"], "--answer confirm.ok=yes and --decline confirm"),
+        (
+            ["--answer", "confirm.ok=yes", "--answer", "confirm.ok=no"],
+            "--answer confirm.ok=yes and --answer confirm.ok=no",
+        ),
+    ] {
+        mrtr(call.into_iter().chain(flags)).is(2, "", &format!("mrtr: {both} contradict each other\n"));
+    }
+}
+
+#[test]
+fn a_flag_answers_the_question_with_the_longest_key() {
+    let args = ["--answer", "a.b.c=1", "--answer", "a.c=2"];
+    mrtr(["call", &server::start(), "dots"].into_iter().chain(args)).is(
+        0,
+        "{\"a\":{\"action\":\"accept\",\"content\":{\"c\":\"2\"}},\
+        \"a.b\":{\"action\":\"accept\",\"content\":{\"c\":\"1\"}}}\n",
+        "",
+    );
+}
+
+#[test]
 fn flags_that_were_not_needed_are_pointed_out() {
     let url = server::start();
     let args = ["--answer", "confirm.ok=yes", "--answer", "typo.ok=yes", "--decline", "other"];
@@ -145,7 +170,7 @@ fn arguments_are_checked_before_anything_is_called() {
         2,
         "",
         "mrtr: the server has no tool \"deplay\", did you mean \"deploy\"?; \
-         it has deploy, book, pay, approve, hostile, fail, draft\n",
+         it has deploy, book, pay, approve, dots, hostile, fail, draft\n",
     );
 }
 

@@ -59,6 +59,7 @@ fn tools() -> Value {
         { "name": "book", "inputSchema": nothing() },
         { "name": "pay", "inputSchema": nothing() },
         { "name": "approve", "inputSchema": nothing() },
+        { "name": "dots", "inputSchema": nothing() },
         { "name": "hostile", "inputSchema": nothing() },
         { "name": "fail", "inputSchema": nothing() },
         { "name": "draft", "inputSchema": nothing() }
@@ -95,6 +96,17 @@ fn call(params: &Value) -> Value {
         "approve" => match answer("sure") {
             None => ask("sure", "Really?", &json!({ "type": "object", "properties": {} })),
             Some(answer) => done(&answer.to_string()),
+        },
+        "dots" => match answer("a") {
+            None => {
+                let form = json!({ "method": "elicitation/create", "params": {
+                    "message": "?", "requestedSchema": { "type": "object", "required": ["c"], "properties": {
+                        "c": { "type": "string" }, "b.c": { "type": "string" }
+                    }}
+                }});
+                round(&json!({ "a": form, "a.b": form }))
+            }
+            Some(_) => done(&params["inputResponses"].to_string()),
         },
         "hostile" => match answer("k") {
             None => ask(
@@ -135,9 +147,13 @@ fn ask(key: &str, message: &str, schema: &Value) -> Value {
 }
 
 fn asks(key: &str, params: &Value) -> Value {
+    round(&json!({ key: { "method": "elicitation/create", "params": params } }))
+}
+
+fn round(requests: &Value) -> Value {
     json!({
         "resultType": "input_required",
-        "inputRequests": { key: { "method": "elicitation/create", "params": params } },
+        "inputRequests": requests,
         "requestState": "s1",
         "_meta": { "io.modelcontextprotocol/serverInfo": { "name": "test", "version": "1" } }
     })
