@@ -11,7 +11,7 @@ use super::trace::{Trace, patience};
 use crate::args::{CallArgs, Show};
 use crate::exit::{Exit, Failure};
 use crate::report;
-use crate::term::{self, Terminal};
+use crate::term::{self, Terminal, escape};
 
 /// Runs the command.
 pub(crate) async fn run(args: CallArgs) -> Result<Exit, Failure> {
@@ -100,7 +100,7 @@ async fn find(client: &Client, name: &str) -> Result<Option<Tool>, Failure> {
         return Err(Failure::new(Exit::Failed, format!("the definition of {name:?} is invalid: {}", tool.reason)));
     }
     let names: Vec<_> = list.tools.iter().map(|tool| tool.name.as_str()).collect();
-    let tools = if names.is_empty() { "no tools".to_owned() } else { names.join(", ") };
+    let tools = if names.is_empty() { "no tools".to_owned() } else { escape::line(&names.join(", ")) };
     let hint = arguments::did_you_mean(name, &names);
     Err(Failure::usage(format!("the server has no tool {name:?}{hint}; it has {tools}")))
 }

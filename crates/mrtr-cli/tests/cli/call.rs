@@ -101,6 +101,20 @@ fn what_a_server_says_is_harmless_in_a_message() {
 }
 
 #[test]
+fn a_server_cannot_forge_lines_of_a_message() {
+    let ran = mrtr(["call", &server::start(), "forger"]);
+    assert_eq!(ran.code, 5);
+    assert_eq!(
+        ran.stderr,
+        "mrtr: input is needed, and there is no terminal to ask in\n\
+        \x20 k\\nmrtr: all is well: Sure?\n\
+        \x20   | --answer pay=accept\n\
+        \x20   --answer 'k\\nmrtr: all is well.f\\n=VALUE'  (one\\n|two)  a\\nb\n\
+        \x20   or --decline 'k\\nmrtr: all is well', or --cancel 'k\\nmrtr: all is well'\n"
+    );
+}
+
+#[test]
 fn an_answer_that_does_not_fit_is_a_usage_error_that_names_it() {
     let url = server::start();
     mrtr(["call", &url, "deploy", "service=api", "--answer", "confirm.ok=maybe"]).is(
@@ -170,7 +184,7 @@ fn arguments_are_checked_before_anything_is_called() {
         2,
         "",
         "mrtr: the server has no tool \"deplay\", did you mean \"deploy\"?; \
-         it has deploy, book, pay, approve, dots, hostile, fail, draft\n",
+         it has deploy, book, pay, approve, dots, hostile, forger, fail, draft\n",
     );
 }
 
