@@ -141,7 +141,7 @@ pub(crate) struct Answers {
 /// What to print.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct Show {
-    /// Print each request and response to stderr as it went over the wire.
+    /// Print each request and response to stderr as it went over the wire, but no value given by --header.
     #[arg(long)]
     pub(crate) trace: bool,
     /// Print the final result to stdout as JSON.

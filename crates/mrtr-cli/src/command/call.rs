@@ -111,9 +111,11 @@ fn print(output: &Output, show: Show) -> Result<(), Failure> {
     }
     let value = output.value();
     let blocks = value["content"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let (texts, others): (Vec<_>, Vec<_>) = blocks.iter().partition(|block| block["text"].is_string());
+    // As `Output::text` has it; what is not in there is named.
+    let is_text = |block: &&Value| block["type"] == "text" && block["text"].is_string();
+    let (texts, others): (Vec<_>, Vec<_>) = blocks.iter().partition(is_text);
     for block in others {
-        let kind = block["type"].as_str().unwrap_or("unknown");
+        let kind = escape::line(block["type"].as_str().unwrap_or("unknown"));
         term::note(&format!("(a block of type {kind} is not shown; --json has it)"));
     }
     match value.get("structuredContent") {

@@ -184,7 +184,7 @@ fn arguments_are_checked_before_anything_is_called() {
         2,
         "",
         "mrtr: the server has no tool \"deplay\", did you mean \"deploy\"?; \
-         it has deploy, book, pay, approve, dots, hostile, forger, fail, draft\n",
+         it has deploy, book, pay, approve, dots, hostile, forger, blocks, fail, draft\n",
     );
 }
 
@@ -204,18 +204,42 @@ fn json_prints_the_result_and_nothing_else() {
 
 #[test]
 fn trace_shows_what_went_over_the_wire() {
-    let ran = mrtr(["call", &server::start(), "deploy", "service=api", "--answer", "confirm.ok=yes", "--trace"]);
+    let args =
+        ["deploy", "service=api", "--answer", "confirm.ok=yes", "--trace", "--header", "Authorization: Bearer s3"];
+    let ran = mrtr(["call", &server::start()].into_iter().chain(args));
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "Deployed \"api\".\n"));
-    let lines: Vec<_> = ran.stderr.lines().collect();
-    assert_eq!(lines.len(), 13);
+    let (headers, lines): (Vec<&str>, Vec<&str>) = ran.stderr.lines().partition(|line| line.starts_with("    "));
+    assert_eq!(lines.len(), 12);
     assert!(lines[5].starts_with(r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"deploy""#));
-    assert!(lines[12].starts_with("    2 rounds, "));
     assert!(lines[6].starts_with("<-- round 1, HTTP 200, "));
     assert!(lines[7].contains(r#""requestState":"s1""#));
     assert!(
         lines[9].ends_with(
             r#","inputResponses":{"confirm":{"action":"accept","content":{"ok":true}}},"requestState":"s1"}}"#
         )
+    );
+    assert!(headers.last().is_some_and(|line| line.starts_with("    2 rounds, ")));
+}
+
+#[test]
+fn trace_shows_headers_but_no_secrets() {
+    let args = ["deploy", "service=api", "--decline", "confirm", "--trace", "--header", "Authorization: Bearer s3cret"];
+    let ran = mrtr(["call", &server::start()].into_iter().chain(args));
+    for line in ["    mcp-method: tools/call", "    mcp-name: deploy", "    authorization: (not shown)", "    date: "] {
+        assert!(ran.stderr.contains(&format!("\n{line}")), "{line} is not in {}", ran.stderr);
+    }
+    assert!(!ran.stderr.contains("s3cret"), "{}", ran.stderr);
+}
+
+#[test]
+fn no_content_block_vanishes_silently() {
+    mrtr(["call", &server::start(), "blocks"]).is(
+        0,
+        "shown\n",
+        "(a block of type image is not shown; --json has it)\n\
+         (a block of type text is not shown; --json has it)\n\
+         (a block of type unknown is not shown; --json has it)\n\
+         (a block of type a\\nb is not shown; --json has it)\n",
     );
 }
 

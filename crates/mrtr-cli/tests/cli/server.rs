@@ -62,6 +62,7 @@ fn tools() -> Value {
         { "name": "dots", "inputSchema": nothing() },
         { "name": "hostile", "inputSchema": nothing() },
         { "name": "forger", "inputSchema": nothing() },
+        { "name": "blocks", "inputSchema": nothing() },
         { "name": "fail", "inputSchema": nothing() },
         { "name": "draft", "inputSchema": nothing() }
     ])
@@ -126,6 +127,10 @@ fn call(params: &Value) -> Value {
                 "f\n": { "type": "string", "title": "a\nb", "enum": ["one\n", "two"] }
             }}),
         ),
+        "blocks" => json!({ "content": [
+            { "type": "image", "text": "an image with a caption" }, { "type": "text" }, { "type": "text", "text": "shown" },
+            { "text": "typeless" }, { "type": "a\nb" }
+        ]}),
         "fail" => json!({ "content": [{ "type": "text", "text": "Disk full." }], "isError": true }),
         "draft" => json!({ "resultType": "inputRequired", "inputRequests": {
             "ok": { "type": "elicitation", "message": "Sure?", "schema": {} }
