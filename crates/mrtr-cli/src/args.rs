@@ -5,11 +5,11 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use mrtr::client::Client;
 
-use crate::exit::{self, Failure};
+use crate::exit::{Failure, exit_codes};
 
 /// Call MCP tools that ask questions in the middle of a call (spec revision 2026-07-28).
 #[derive(Debug, Parser)]
-#[command(version, after_help = exit::HELP, max_term_width = 100)]
+#[command(version, after_help = exit_codes!(), max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -141,7 +141,7 @@ pub(crate) struct Answers {
 /// What to print.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct Show {
-    /// Print each request and response to stderr as it went over the wire.
+    /// Print each request and response to stderr as it went over the wire, but no value given by --header.
     #[arg(long)]
     pub(crate) trace: bool,
     /// Print the final result to stdout as JSON.
@@ -149,7 +149,8 @@ pub(crate) struct Show {
     pub(crate) json: bool,
 }
 
-const CALL_HELP: &str = "\
+const CALL_HELP: &str = concat!(
+    "\
 Examples:
   mrtr call http://127.0.0.1:8080/mcp deploy_release service=api version=4.8.1
   mrtr call http://127.0.0.1:8080/mcp deploy_release service=api version=4.8.1 \\
@@ -159,15 +160,17 @@ Examples:
 Questions that no flag answers are asked in the terminal. Without a terminal the call ends with
 exit code 5, and says which flags it needs.
 
-Exit codes: 0 completed, 1 protocol or transport error, 2 usage, 3 the tool reported an error,
-4 the user declined or cancelled, 5 input was needed and nobody could be asked";
+",
+    exit_codes!()
+);
 
 const TOOLS_HELP: &str = "\
 Examples:
   mrtr tools http://127.0.0.1:8080/mcp
   mrtr tools http://127.0.0.1:8080/mcp --json | jq '.[].name'";
 
-const DEMO_HELP: &str = "\
+const DEMO_HELP: &str = concat!(
+    "\
 Examples:
   mrtr demo
   mrtr demo deploy_release service=web version=5.0.0 --trace
@@ -180,8 +183,9 @@ front that takes turns between them. The one that asks is killed before the answ
 other one completes the call, from nothing but what the client sends. A table of the rounds
 follows. Nothing is really deployed, cancelled, filed or provisioned.
 
-Exit codes: 0 completed, 1 protocol or transport error, 2 usage, 3 the tool reported an error,
-4 the user declined or cancelled, 5 input was needed and nobody could be asked";
+",
+    exit_codes!()
+);
 
 const DEMO_SERVER_HELP: &str = "\
 Examples:

@@ -1,5 +1,7 @@
 //! Exit codes, which scripts rely on.
 
+use std::error::Error;
+use std::fmt;
 use std::process::ExitCode;
 
 /// How a run ended.
@@ -25,15 +27,21 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// The table for `--help`.
-pub(crate) const HELP: &str = "\
+/// The table, for the help texts that end with it.
+macro_rules! exit_codes {
+    () => {
+        "\
 Exit codes:
   0  completed
   1  protocol or transport error
   2  usage: wrong flags, arguments or answers
   3  the tool reported an error
-  4  the user declined or cancelled
-  5  input was needed and nobody could be asked";
+  4  the user declined, cancelled or stopped
+  5  input was needed and nobody could be asked"
+    };
+}
+
+pub(crate) use exit_codes;
 
 /// A run that ended without a result, and what to say about it.
 #[derive(Debug)]
@@ -52,3 +60,12 @@ impl Failure {
         Self::new(Exit::Usage, message)
     }
 }
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// A responder of this program fails with one, and so says how the run ends.
+impl Error for Failure {}

@@ -1,43 +1,58 @@
 //! Errors of the library, in the words of the command line.
 
+use std::error::Error;
+
 use mrtr::client::{Ask, CallError, Kind, Misfit};
 use mrtr::form::{Field, FieldKind, Form};
 use serde_json::Value;
 
 use crate::exit::{Exit, Failure};
+use crate::term::{escape, page};
 
 /// Sorts an error by who has to act, and says what to do.
 pub(crate) fn failure(error: CallError) -> Failure {
     match error {
         CallError::Abandoned { .. } => Failure::new(Exit::Refused, "stopped; nothing more was sent"),
         CallError::Unanswered { questions } => Failure::new(Exit::Unanswered, unanswered(&questions)),
-        CallError::Responder { ref key, ref cause, .. } => match cause.downcast_ref::<Misfit>() {
-            Some(misfit) => Failure::usage(misfitting(key, misfit)),
-            None => Failure::new(Exit::Failed, error.to_string()),
-        },
+        CallError::Responder { round, key, cause } => responder(round, key, cause),
         CallError::Invalid(what) => Failure::usage(what),
-        error => Failure::new(Exit::Failed, error.to_string()),
+        error => Failure::new(Exit::Failed, quoted(&error.to_string())),
+    }
+}
+
+fn responder(round: u32, key: String, cause: Box<dyn Error + Send + Sync>) -> Failure {
+    if let Some(misfit) = cause.downcast_ref::<Misfit>() {
+        return Failure::usage(misfitting(&key, misfit));
+    }
+    match cause.downcast::<Failure>() {
+        Ok(failure) => *failure,
+        Err(cause) => Failure::new(Exit::Failed, CallError::Responder { round, key, cause }.to_string()),
     }
 }
 
 fn misfitting(key: &str, misfit: &Misfit) -> String {
     let field = misfit.problem.field.as_deref().unwrap_or("FIELD");
-    format!("--answer {key}.{field}: it {}; the question was not answered", misfit.problem.text)
+    let flag = escape::line(&format!("--answer {key}.{field}"));
+    format!("{flag}: it {}; the question was not answered", misfit.problem.text)
 }
 
 /// Names each question and the flags that answer it.
 fn unanswered(questions: &[Ask]) -> String {
     let mut lines = vec!["input is needed, and there is no terminal to ask in".to_owned()];
     for ask in questions {
-        lines.push(format!("  {}: {}", ask.key, ask.message().replace('\n', "\n    ")));
-        let Ask { key, .. } = ask;
+        lines.push(format!("  {}: {}", escape::line(&ask.key), quoted(&ask.message())));
         match ask.kind {
             Kind::Url => {
-                lines.push(format!("    it asks to open {}", ask.url().unwrap_or_default()));
-                lines.push(format!("    --answer {key}=accept"));
+                let url = ask.url().unwrap_or_default();
+                lines.push(format!("    it asks to open {}", escape::line(&url)));
+                lines.push(match page::check_unseen(&url) {
+                    Ok(_) => format!("    --answer {}", word(&ask.key, "=accept")),
+                    Err(reason) => format!("    no flag accepts it: {reason}"),
+                });
             }
             _ => lines.extend(fields(ask)),
         }
+        let key = word(&ask.key, "");
         lines.push(format!("    or --decline {key}, or --cancel {key}"));
     }
     lines.join("\n")
@@ -45,18 +60,32 @@ fn unanswered(questions: &[Ask]) -> String {
 
 fn fields(ask: &Ask) -> Vec<String> {
     let form = Form::lenient(&ask.requested_schema());
-    let Ask { key, .. } = ask;
     let mut lines = Vec::new();
     for field in form.fields().iter().filter(|field| !ask.settled.contains_key(&field.name)) {
         let optional = if field.required { "" } else { ", optional" };
         let about = field.title.as_deref().or(field.description.as_deref());
-        let about = about.map(|about| format!("  {about}")).unwrap_or_default();
-        lines.push(format!("    --answer {key}.{}=VALUE  ({}{optional}){about}", field.name, kind(field)));
+        let about = about.map(|about| format!("  {}", escape::line(about))).unwrap_or_default();
+        let place = word(&format!("{}.{}", ask.key, field.name), "=VALUE");
+        lines.push(format!("    --answer {place}  ({}{optional}){about}", escape::line(&kind(field))));
     }
     if lines.is_empty() {
-        lines.push(format!("    --answer {key}=accept"));
+        lines.push(format!("    --answer {}", word(&ask.key, "=accept")));
     }
     lines
+}
+
+/// Text of a server below a line of ours: what is not its first line is marked, and can be taken for nothing else.
+fn quoted(text: &str) -> String {
+    text.trim_end().replace("\r\n", "\n").replace('\n', "\n    | ")
+}
+
+/// A word of a command line, which a shell reads as one whatever the server put into it.
+fn word(name: &str, rest: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | ':' | '@' | '+' | ',');
+    if !name.is_empty() && name.chars().all(is_plain) {
+        return format!("{name}{rest}");
+    }
+    format!("'{}{rest}'", escape::line(&name.replace('\'', r"'\''")))
 }
 
 /// What a field takes, in a few words.
@@ -87,4 +116,22 @@ fn one_of<'a>(values: impl ExactSizeIterator<Item = &'a str>) -> String {
         text.push_str(&format!("|{more} more"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_are_shown_as_a_shell_takes_them() {
+        assert_eq!(word("trip.city", "=VALUE"), "trip.city=VALUE");
+        assert_eq!(word("my trip.city", "=VALUE"), "'my trip.city=VALUE'");
+        assert_eq!(word("a'; rm -rf '~", ""), r"'a'\''; rm -rf '\''~'");
+        assert_eq!(word("", ""), "''");
+    }
+
+    #[test]
+    fn lines_of_a_server_cannot_be_taken_for_ours() {
+        assert_eq!(quoted("Sure?\r\n    --answer pay=accept\n"), "Sure?\n    |     --answer pay=accept");
+    }
 }

@@ -55,6 +55,8 @@ pub mod flow;
 pub mod form;
 mod seal;
 pub mod server;
+#[doc(hidden)]
+pub mod visible;
 pub mod wire;
 
 #[cfg(feature = "client")]

@@ -1,22 +1,35 @@
 //! `--answer`, `--decline` and `--cancel`, as a responder.
 //!
 //! A key is the server's string and may hold dots, and so may a field. So `KEY.FIELD` is taken apart only when the
-//! question is there and says what its key is.
+//! question is there and says what its key is. Where that leaves a choice the longest key is meant: next to a question
+//! `a.b`, the flag `a.b.c=1` is not about the field `b.c` of a question `a`. To know all questions of a round before the
+//! first of them is put, the flags watch the rounds.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mrtr::client::{Answer, Ask, BoxFuture, NotAnswered, Responder, Scripted};
+use mrtr::client::{
+    Action, Answer, Ask, BoxFuture, Event, Kind, NotAnswered, Observer, Responder, RoundOutcome, Scripted,
+};
 
 use crate::args::Answers;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
+use crate::term::{escape, page};
 
-/// The flags of one call. Clones share the memory of what was used.
+/// The flags of one call. Clones share the memory of what came up.
 #[derive(Clone)]
-pub(super) struct Flags {
+pub(crate) struct Flags {
     flags: Arc<[Flag]>,
-    used: Arc<Mutex<BTreeSet<usize>>>,
+    memory: Arc<Mutex<Memory>>,
     otherwise: Option<Arc<dyn Responder>>,
+}
+
+#[derive(Default)]
+struct Memory {
+    /// The keys of all questions so far.
+    keys: BTreeSet<String>,
+    /// The flags whose question was put.
+    used: BTreeSet<usize>,
 }
 
 #[derive(Debug)]
@@ -30,74 +43,136 @@ enum Flag {
     Cancel(String),
 }
 
+/// What a flag says about one question.
+#[derive(Clone, Copy, Debug)]
+enum Said<'a> {
+    Whole(Action),
+    Field(&'a str, &'a str),
+}
+
 impl Flags {
-    /// Reads the flags; `otherwise` is asked what they do not answer.
-    pub(super) fn read(answers: &Answers, otherwise: Option<Arc<dyn Responder>>) -> Result<Self, Failure> {
-        let mut flags = Vec::new();
-        for answer in &answers.answer {
-            let Some((place, value)) = answer.split_once('=') else {
-                return Err(Failure::usage(format!("--answer {answer}: expected KEY.FIELD=VALUE or KEY=accept")));
-            };
-            if !place.contains('.') && value != "accept" {
-                return Err(Failure::usage(format!(
-                    "--answer {answer}: expected {place}.FIELD={value}, or {place}=accept"
-                )));
-            }
-            flags.push(Flag::Answer { place: place.to_owned(), value: value.to_owned() });
-        }
+    /// Reads the flags. Those that contradict each other whatever is asked are refused here.
+    pub(super) fn read(answers: &Answers) -> Result<Self, Failure> {
+        let mut flags = answers.answer.iter().map(|answer| Flag::answer(answer)).collect::<Result<Vec<_>, _>>()?;
         flags.extend(answers.decline.iter().cloned().map(Flag::Decline));
         flags.extend(answers.cancel.iter().cloned().map(Flag::Cancel));
-        Ok(Self { flags: flags.into(), used: Arc::default(), otherwise })
+        consistent(&flags, |one, other| one.contradicts(other), Flag::as_typed)?;
+        Ok(Self { flags: flags.into(), memory: Arc::default(), otherwise: None })
+    }
+
+    /// Has this responder asked what the flags do not answer.
+    pub(super) fn otherwise(mut self, responder: Option<Arc<dyn Responder>>) -> Self {
+        self.otherwise = responder;
+        self
     }
 
     /// The flags whose question never came up, as typed.
     pub(super) fn unused(&self) -> Vec<String> {
-        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        let unused = self.flags.iter().enumerate().filter(|(index, _)| !used.contains(index));
+        let memory = self.memory();
+        let unused = self.flags.iter().enumerate().filter(|(index, _)| !memory.used.contains(index));
         unused.map(|(_, flag)| flag.as_typed()).collect()
     }
 
-    /// The script these flags are for one question.
-    fn script(&self, ask: &Ask) -> Scripted {
-        let mut script = Scripted::new();
+    /// The flags about one question and what they say, which is refused if it makes no sense taken together.
+    fn about(&self, key: &str) -> Result<Vec<(&Flag, Said<'_>)>, Failure> {
+        let mut memory = self.memory();
+        let Memory { keys, used } = &mut *memory;
+        let is_for_a_longer = |flag: &Flag| keys.iter().any(|it| it.len() > key.len() && flag.about(it).is_some());
+        let mut found = Vec::new();
         for (index, flag) in self.flags.iter().enumerate() {
-            script = match flag.place_in(&ask.key) {
-                None => continue,
-                Some(Place::Whole) => flag.applied(script, &ask.key),
-                Some(Place::Field(field, value)) => script.answer_text(&ask.key, field, value),
-            };
-            self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(index);
+            if let Some(said) = flag.about(key).filter(|_| !is_for_a_longer(flag)) {
+                used.insert(index);
+                found.push((flag, said));
+            }
         }
+        consistent(&found, |(_, one), (_, other)| one.contradicts(*other), |(flag, _)| flag.as_typed())?;
+        Ok(found)
+    }
+
+    async fn answer(&self, ask: &Ask) -> Result<Answer, NotAnswered> {
+        let found = self.about(&ask.key).map_err(NotAnswered::failed)?;
+        // As the script has it: what was answered already and is asked again goes to a person, if there is one.
+        let is_passed_on = ask.asked_before > 0 && self.otherwise.is_some();
+        if ask.kind == Kind::Url && !ask.consented && !is_passed_on {
+            announce(&found, ask).map_err(NotAnswered::failed)?;
+        }
+        let said = found.iter().map(|(_, said)| *said);
+        let script = said.fold(Scripted::new(), |script, said| said.written_into(script, &ask.key));
         match &self.otherwise {
-            Some(responder) => script.otherwise(Arc::clone(responder)),
-            None => script,
+            Some(responder) => script.otherwise(Arc::clone(responder)).respond(ask).await,
+            None => script.respond(ask).await,
+        }
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Responder for Flags {
+    fn respond<'a>(&'a self, ask: &'a Ask) -> BoxFuture<'a, Result<Answer, NotAnswered>> {
+        Box::pin(self.answer(ask))
+    }
+}
+
+impl Observer for Flags {
+    fn observe(&self, event: &Event<'_>) {
+        if let Event::Round(round) = event
+            && let RoundOutcome::InputRequired { asked, .. } = &round.outcome
+        {
+            self.memory().keys.extend(asked.iter().map(|(key, _)| key.clone()));
         }
     }
 }
 
-/// What part of a question a flag is about.
-enum Place<'a> {
-    Whole,
-    Field(&'a str, &'a str),
-}
-
 impl Flag {
-    fn place_in(&self, key: &str) -> Option<Place<'_>> {
+    fn answer(text: &str) -> Result<Self, Failure> {
+        let Some((place, value)) = text.split_once('=') else {
+            return Err(Failure::usage(format!("--answer {text}: expected KEY.FIELD=VALUE or KEY=accept")));
+        };
+        if !place.contains('.') && value != ACCEPT {
+            let message = format!("--answer {text}: expected {place}.FIELD={value}, or {place}=accept");
+            return Err(Failure::usage(message));
+        }
+        Ok(Self::Answer { place: place.to_owned(), value: value.to_owned() })
+    }
+
+    fn about(&self, key: &str) -> Option<Said<'_>> {
         match self {
-            Self::Decline(place) | Self::Cancel(place) => (place == key).then_some(Place::Whole),
-            Self::Answer { place, value } if place == key => (value == "accept").then_some(Place::Whole),
+            Self::Decline(place) => (place == key).then_some(Said::Whole(Action::Decline)),
+            Self::Cancel(place) => (place == key).then_some(Said::Whole(Action::Cancel)),
+            Self::Answer { place, value } if place == key => (value == ACCEPT).then_some(Said::Whole(Action::Accept)),
             Self::Answer { place, value } => {
                 let field = place.strip_prefix(key)?.strip_prefix('.')?;
-                Some(Place::Field(field, value))
+                Some(Said::Field(field, value))
             }
         }
     }
 
-    fn applied(&self, script: Scripted, key: &str) -> Scripted {
+    /// Tells whether no question could be answered by both.
+    fn contradicts(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Answer { place, value }, Self::Answer { place: other, value: other_value }) if place == other => {
+                value != other_value
+            }
+            _ => match (self.only_key(), other.only_key()) {
+                (Some(one), Some(other_key)) if one == other_key => {
+                    let both = self.about(one).zip(other.about(one));
+                    both.is_some_and(|(said, other)| said.contradicts(other))
+                }
+                _ => false,
+            },
+        }
+    }
+
+    /// The key it is about, where there is only one reading.
+    fn only_key(&self) -> Option<&str> {
         match self {
-            Self::Answer { .. } => script.accept(key),
-            Self::Decline(_) => script.decline(key),
-            Self::Cancel(_) => script.cancel(key),
+            Self::Decline(key) | Self::Cancel(key) => Some(key),
+            Self::Answer { place, value } => match place.split_once('.') {
+                None => Some(place),
+                Some((key, field)) => (!field.contains('.') && value != ACCEPT).then_some(key),
+            },
         }
     }
 
@@ -110,8 +185,106 @@ impl Flag {
     }
 }
 
-impl Responder for Flags {
-    fn respond<'a>(&'a self, ask: &'a Ask) -> BoxFuture<'a, Result<Answer, NotAnswered>> {
-        Box::pin(async move { self.script(ask).respond(ask).await })
+impl Said<'_> {
+    fn contradicts(self, other: Self) -> bool {
+        match (self, other) {
+            (Said::Whole(one), Said::Whole(other)) => one != other,
+            (Said::Whole(action), Said::Field(..)) | (Said::Field(..), Said::Whole(action)) => action != Action::Accept,
+            (Said::Field(one, value), Said::Field(other, other_value)) => one == other && value != other_value,
+        }
+    }
+
+    fn written_into(self, script: Scripted, key: &str) -> Scripted {
+        match self {
+            Said::Whole(Action::Accept) => script.accept(key),
+            Said::Whole(Action::Decline) => script.decline(key),
+            Said::Whole(Action::Cancel) => script.cancel(key),
+            Said::Field(field, text) => script.answer_text(key, field, text),
+        }
+    }
+}
+
+/// Refuses flags of which two contradict each other, and names these.
+fn consistent<T>(
+    flags: &[T],
+    contradict: impl Fn(&T, &T) -> bool,
+    as_typed: impl Fn(&T) -> String,
+) -> Result<(), Failure> {
+    for (index, one) in flags.iter().enumerate() {
+        if let Some(other) = flags.iter().skip(index + 1).find(|other| contradict(one, other)) {
+            let message = format!("{} and {} contradict each other", as_typed(one), as_typed(other));
+            return Err(Failure::usage(message));
+        }
+    }
+    Ok(())
+}
+
+/// Shows a page before a flag accepts it: who wrote the flag cannot have seen it.
+fn announce(found: &[(&Flag, Said<'_>)], ask: &Ask) -> Result<(), Failure> {
+    let [(flag, Said::Whole(Action::Accept)), ..] = found else { return Ok(()) };
+    let (flag, url) = (flag.as_typed(), ask.url().unwrap_or_default());
+    page::announce(&flag, &url).map_err(|reason| {
+        let message = format!("{flag} does not accept {}: {reason}", escape::line(&url));
+        Failure::new(Exit::Failed, message)
+    })
+}
+
+const ACCEPT: &str = "accept";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(answers: &[&str], decline: &[&str], cancel: &[&str]) -> Result<Flags, String> {
+        let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+        let answers = Answers { answer: owned(answers), decline: owned(decline), cancel: owned(cancel) };
+        Flags::read(&answers).map_err(|failure| failure.message)
+    }
+
+    /// What is said about a key, once all these were asked.
+    fn about(flags: &Flags, asked: &[&str], key: &str) -> Vec<String> {
+        flags.memory().keys.extend(asked.iter().map(|&key| key.to_owned()));
+        let found = flags.about(key).map_err(|failure| failure.message);
+        match found {
+            Ok(found) => found.iter().map(|(_, said)| format!("{said:?}")).collect(),
+            Err(message) => vec![message],
+        }
+    }
+
+    #[test]
+    fn flags_that_contradict_each_other_are_refused_before_anything_is_sent() {
+        for (answers, decline, cancel, expected) in [
+            (&["k.f=v"][..], &["k"][..], &[][..], "--answer k.f=v and --decline k"),
+            (&["k.f=1", "k.f=2"], &[], &[], "--answer k.f=1 and --answer k.f=2"),
+            (&["a.b.c=1", "a.b.c=2"], &[], &[], "--answer a.b.c=1 and --answer a.b.c=2"),
+            (&["k=accept"], &[], &["k"], "--answer k=accept and --cancel k"),
+            (&[], &["k"], &["k"], "--decline k and --cancel k"),
+        ] {
+            let message = read(answers, decline, cancel).err();
+            assert_eq!(message, Some(format!("{expected} contradict each other")));
+        }
+    }
+
+    #[test]
+    fn flags_that_agree_or_may_be_about_different_questions_are_kept() {
+        for (answers, decline) in
+            [(&["k.f=1", "k.f=1", "k=accept", "k.g=2"][..], &[][..]), (&["a.b.c=1"], &["a"]), (&["a.b=accept"], &["a"])]
+        {
+            assert!(read(answers, decline, &[]).is_ok(), "{answers:?}");
+        }
+    }
+
+    #[test]
+    fn a_contradiction_that_shows_when_the_key_is_known_is_refused_then() {
+        let flags = read(&["a.b.c=1"], &["a"], &[]).unwrap();
+        assert_eq!(about(&flags, &["a"], "a"), ["--answer a.b.c=1 and --decline a contradict each other"]);
+    }
+
+    #[test]
+    fn a_flag_is_about_the_longest_key_that_was_asked() {
+        let flags = read(&["a.b.c=1", "a.b=accept"], &[], &[]).unwrap();
+        assert_eq!(about(&flags, &["a"], "a"), [r#"Field("b.c", "1")"#, r#"Field("b", "accept")"#]);
+        assert_eq!(about(&flags, &["a.b"], "a.b"), [r#"Field("c", "1")"#, "Whole(Accept)"]);
+        assert_eq!(about(&flags, &[], "a"), [""; 0]);
     }
 }

@@ -7,6 +7,7 @@ use mrtr::form::Form;
 use serde_json::{Map, Value};
 
 use crate::exit::Failure;
+use crate::term::escape;
 
 /// Makes the arguments, or says which one is wrong. Without a schema, values are text.
 pub(super) fn read(words: &[String], input_schema: Option<&Value>) -> Result<Map<String, Value>, Failure> {
@@ -22,7 +23,7 @@ pub(super) fn read(words: &[String], input_schema: Option<&Value>) -> Result<Map
         .fields()
         .iter()
         .filter(|field| field.required && !arguments.contains_key(&field.name))
-        .map(|field| format!("{}=...", field.name))
+        .map(|field| format!("{}=...", escape::line(&field.name)))
         .collect();
     if missing.is_empty() {
         return Ok(arguments);
@@ -50,7 +51,7 @@ fn argument(word: &str, form: &Form) -> Result<(String, Value), Failure> {
     Err(Failure::usage(format!(
         "the tool has no argument {name:?}{}; it takes {} ({name}:=json sends it all the same)",
         did_you_mean(name, &names),
-        names.join(", ")
+        escape::line(&names.join(", "))
     )))
 }
 

@@ -8,13 +8,14 @@ use serde_json::{Map, Value};
 use super::answers::Flags;
 use super::arguments;
 use super::trace::{Trace, patience};
-use crate::args::{Answers, CallArgs, Show};
+use crate::args::{CallArgs, Show};
 use crate::exit::{Exit, Failure};
 use crate::report;
-use crate::term::{self, Terminal};
+use crate::term::{self, Terminal, escape};
 
 /// Runs the command.
 pub(crate) async fn run(args: CallArgs) -> Result<Exit, Failure> {
+    let flags = Flags::read(&args.answers)?;
     let mut client = args.endpoint.client()?;
     if args.show.trace {
         client = client.observer(Trace);
@@ -22,7 +23,7 @@ pub(crate) async fn run(args: CallArgs) -> Result<Exit, Failure> {
     let tool = stoppable(find(&client, &args.tool)).await?;
     let schema = tool.as_ref().map(|tool| &tool.input_schema);
     let arguments = arguments::read(&args.arguments, schema)?;
-    let finished = run_with(client, &args.tool, arguments, &args.answers, args.show).await?;
+    let finished = run_with(client, &args.tool, arguments, flags, args.show).await?;
     if args.show.trace {
         term::note(&summary(&finished.rounds));
     }
@@ -52,13 +53,14 @@ pub(crate) async fn run_with(
     client: Client,
     tool: &str,
     arguments: Map<String, Value>,
-    answers: &Answers,
+    flags: Flags,
     show: Show,
 ) -> Result<Finished, Failure> {
     let terminal = Terminal::find().map(|terminal| Arc::new(terminal) as Arc<dyn Responder>);
-    let flags = Flags::read(answers, terminal)?;
+    let flags = flags.otherwise(terminal);
     // Declared even when nobody can be asked: that is how the questions come to be known, and named.
-    let client = client.responders(Responders::new().elicitation(flags.clone())).observer(patience());
+    let client = client.responders(Responders::new().elicitation(flags.clone()));
+    let client = client.observer(flags.clone()).observer(patience());
     let outcome = stoppable(async { client.call_tool(tool, arguments).await.map_err(report::failure) }).await;
     // After a failure, questions may have been on their way still.
     let came_to_questions = outcome.as_ref().map_or_else(|failure| failure.exit == Exit::Unanswered, |_| true);
@@ -98,7 +100,7 @@ async fn find(client: &Client, name: &str) -> Result<Option<Tool>, Failure> {
         return Err(Failure::new(Exit::Failed, format!("the definition of {name:?} is invalid: {}", tool.reason)));
     }
     let names: Vec<_> = list.tools.iter().map(|tool| tool.name.as_str()).collect();
-    let tools = if names.is_empty() { "no tools".to_owned() } else { names.join(", ") };
+    let tools = if names.is_empty() { "no tools".to_owned() } else { escape::line(&names.join(", ")) };
     let hint = arguments::did_you_mean(name, &names);
     Err(Failure::usage(format!("the server has no tool {name:?}{hint}; it has {tools}")))
 }
@@ -109,9 +111,11 @@ fn print(output: &Output, show: Show) -> Result<(), Failure> {
     }
     let value = output.value();
     let blocks = value["content"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let (texts, others): (Vec<_>, Vec<_>) = blocks.iter().partition(|block| block["text"].is_string());
+    // As `Output::text` has it; what is not in there is named.
+    let is_text = |block: &&Value| block["type"] == "text" && block["text"].is_string();
+    let (texts, others): (Vec<_>, Vec<_>) = blocks.iter().partition(is_text);
     for block in others {
-        let kind = block["type"].as_str().unwrap_or("unknown");
+        let kind = escape::line(block["type"].as_str().unwrap_or("unknown"));
         term::note(&format!("(a block of type {kind} is not shown; --json has it)"));
     }
     match value.get("structuredContent") {

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use anstyle::{AnsiColor, Style};
 use mrtr::client::{Client, Event, Observer};
 
+use super::answers::Flags;
 use super::trace::Trace;
 use super::{arguments, call};
 use crate::args::{DemoArgs, Show};
@@ -24,6 +25,7 @@ use crate::term;
 pub(crate) async fn run(args: DemoArgs) -> Result<Exit, Failure> {
     let (example, words) = chosen(&args)?;
     let arguments = arguments::read(&words, Some(&example.input_schema()))?;
+    let flags = Flags::read(&args.answers)?;
 
     say("starting two servers that share a key and nothing else");
     let fleet = Arc::new(Fleet::start(["alpha", "beta"]).await?);
@@ -44,7 +46,7 @@ pub(crate) async fn run(args: DemoArgs) -> Result<Exit, Failure> {
     }
     let client = client.observer(Watch(Arc::clone(&story)));
     let finished = tokio::select! {
-        finished = call::run_with(client, example.name, arguments, &args.answers, show) => finished,
+        finished = call::run_with(client, example.name, arguments, flags, show) => finished,
         never = front.run() => match never {},
     };
     let finished = finished.map_err(|failure| with_example(failure, example))?;

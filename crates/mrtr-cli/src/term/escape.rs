@@ -1,8 +1,11 @@
-//! Making a server's text harmless: what could move the cursor, hide or reorder text is shown as its code.
+//! Making a server's text harmless: what could move the cursor, hide or reorder text is shown as its code. Which
+//! characters these are, the library says for all who show text.
 //!
 //! The rest is left alone. Markup of other places, such as `[bold]` or `<b>`, means nothing to a terminal.
 
 use std::fmt::Write as _;
+
+use mrtr::visible;
 
 /// Escapes text that belongs on one line; line breaks and tabs are shown as codes too.
 pub(crate) fn line(text: &str) -> String {
@@ -25,16 +28,19 @@ pub(crate) fn block(text: &str) -> String {
 
 /// Escapes JSON so that it stays the same JSON.
 ///
-/// Inside strings the codes are JSON's own. Outside of them no such character is valid, so none is left to worry about.
+/// Inside strings the codes are JSON's own. Outside of them only white space is valid: line breaks and tabs stay, and a
+/// carriage return, which would overwrite the line, becomes a space.
 pub(crate) fn json(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        if !is_unsafe(c) || matches!(c, '\n' | '\t') {
-            escaped.push(c);
-            continue;
-        }
-        for unit in c.encode_utf16(&mut [0; 2]) {
-            let _ = write!(escaped, "\\u{unit:04x}");
+    for (c, is_unsafe) in visible::characters(text) {
+        match c {
+            '\r' => escaped.push(' '),
+            c if is_unsafe && !matches!(c, '\n' | '\t') => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(escaped, "\\u{unit:04x}");
+                }
+            }
+            c => escaped.push(c),
         }
     }
     escaped
@@ -42,27 +48,14 @@ pub(crate) fn json(text: &str) -> String {
 
 fn escaped(text: &str, replacement: impl Fn(char) -> Option<&'static str>) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
+    for (c, is_unsafe) in visible::characters(text) {
         match replacement(c) {
             Some(replacement) => escaped.push_str(replacement),
-            None if is_unsafe(c) => escaped.extend(c.escape_unicode()),
+            None if is_unsafe => escaped.extend(c.escape_unicode()),
             None => escaped.push(c),
         }
     }
     escaped
-}
-
-/// Tells whether a terminal could obey this character, or a reader not see it or see others in another order.
-fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            // Soft hyphen, joiners, Hangul and Khmer fillers: all of no width.
-            '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200d}' | '\u{3164}' | '\u{ffa0}' | '\u{feff}'
-            // Marks, embeddings, overrides and isolates of the bidirectional algorithm.
-            | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            // Line and paragraph separators, annotations, tags, variation selectors beyond the common sixteen.
-            | '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
@@ -80,6 +73,7 @@ mod tests {
             ("\u{202e}gpj.exe", r"\u{202e}gpj.exe"),
             ("pay\u{200b}pal \u{2066}x\u{2069}", r"pay\u{200b}pal \u{2066}x\u{2069}"),
             ("a\u{2028}b\u{e0041}", r"a\u{2028}b\u{e0041}"),
+            ("pay\u{3164}pal\u{fe01}", r"pay\u{3164}pal\u{fe01}"),
             ("two\nlines\tand", r"two\nlines\tand"),
         ] {
             assert_eq!(line(text), shown);
@@ -100,9 +94,9 @@ mod tests {
 
     #[test]
     fn json_stays_the_same_json() {
-        let text = "{\"a\":\"\u{202e}\u{9b}\u{e0041}é\"}\n";
+        let text = "{\"a\":\"\u{202e}\u{9b}\u{e0041}é\"}\r\n";
         let shown = json(text);
-        assert_eq!(shown, "{\"a\":\"\\u202e\\u009b\\udb40\\udc41é\"}\n");
+        assert_eq!(shown, "{\"a\":\"\\u202e\\u009b\\udb40\\udc41é\"} \n");
         let parse = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
         assert_eq!(parse(&shown), parse(text));
     }

@@ -7,7 +7,7 @@ pub(crate) mod escape;
 mod field;
 mod form;
 mod layout;
-mod page;
+pub(crate) mod page;
 mod prompt;
 
 use std::io::{self, IsTerminal, Write as _};

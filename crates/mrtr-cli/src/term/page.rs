@@ -1,4 +1,4 @@
-//! A URL the server wants opened: shown in full, agreed to by the person, opened by nobody else.
+//! A URL the server wants opened: shown in full, agreed to by the person or by a flag, opened by nobody else.
 
 use anstyle::Style;
 use mrtr::client::{Answer, Ask};
@@ -25,9 +25,30 @@ pub(super) fn ask(ask: &Ask) -> Result<Answer, Left> {
     }
 }
 
+/// Shows a page that a flag accepts and no person has looked at. The error says why no flag should.
+pub(crate) fn announce(flag: &str, text: &str) -> Result<(), String> {
+    let page = check_unseen(text)?;
+    anstream::eprintln!("{} accepts a page; open it in your browser:", escape::line(flag));
+    // In one piece, to be copied out of a log.
+    anstream::eprintln!("  URL:  {}", escape::line(text));
+    show_host(&page);
+    Ok(())
+}
+
+/// Reads a URL that is to be agreed to unseen. The error says why it must not.
+pub(crate) fn check_unseen(text: &str) -> Result<Page, String> {
+    let page = check(text)?;
+    if page.names_user {
+        return Err(format!("it begins with a user, and leads to {}", page.host));
+    }
+    Ok(page)
+}
+
 /// What there is to know about a page before going there.
-struct Page {
+pub(crate) struct Page {
     host: String,
+    /// Whether something stands before the host, which may look like one.
+    names_user: bool,
     warnings: Vec<&'static str>,
 }
 
@@ -43,29 +64,29 @@ fn check(text: &str) -> Result<Page, String> {
     if url.scheme() == "http" && !is_local {
         warnings.push("the connection is not encrypted");
     }
-    if !url.username().is_empty() || url.password().is_some() {
+    let names_user = !url.username().is_empty() || url.password().is_some();
+    if names_user {
         warnings.push("what comes before @ in the URL is not the host");
     }
     if host.split('.').any(|label| label.starts_with("xn--")) {
         warnings.push("the host is written in other than plain letters, and may look like another");
     }
-    Ok(Page { host, warnings })
+    Ok(Page { host, names_user, warnings })
 }
 
 fn consent(ask: &Ask, text: &str, page: &Page) -> Result<Answer, Left> {
     show(text, Some(page));
-    let (question, yes) = if ask.asked_before == 0 {
-        ("Open this page?", "Yes, I will open it")
+    let (question, yes, start) = if ask.consented {
+        ("The server still waits for this page", "Go on: ask the server again", 0)
     } else {
-        ("The server still waits for this page", "Go on: ask the server again")
+        ("Open this page?", "Yes, I will open it", 1)
     };
     let choices = [(yes, Said::Accept), ("No: decline", Said::Decline), ("Cancel: leave it undecided", Said::Cancel)];
-    let start = if ask.asked_before == 0 { 1 } else { 0 };
     match pick(question, &choices, start)? {
         Said::Decline => Err(Left::Declined),
         Said::Cancel => Err(Left::Cancelled),
         Said::Accept => {
-            if ask.asked_before == 0 {
+            if !ask.consented {
                 anstream::eprintln!("Open it in your browser:");
                 anstream::eprintln!("{}", escape::line(text));
             }
@@ -82,17 +103,21 @@ enum Said {
 }
 
 fn show(text: &str, page: Option<&Page>) {
-    let bold = Style::new().bold();
     let mut lines = wrap(&escape::line(text), screen().0.saturating_sub(8)).into_iter();
     anstream::eprintln!("  URL:  {}", lines.next().unwrap_or_default());
     lines.for_each(|line| anstream::eprintln!("        {line}"));
     if let Some(page) = page {
-        anstream::eprintln!("  Host: {bold}{}{bold:#}", escape::line(&page.host));
-        let width = screen().0.saturating_sub(2);
-        for warning in &page.warnings {
-            let lines = wrap(&format!("Careful: {warning}."), width);
-            lines.iter().for_each(|line| anstream::eprintln!("  {line}"));
-        }
+        show_host(page);
+    }
+}
+
+fn show_host(page: &Page) {
+    let bold = Style::new().bold();
+    anstream::eprintln!("  Host: {bold}{}{bold:#}", escape::line(&page.host));
+    let width = screen().0.saturating_sub(2);
+    for warning in &page.warnings {
+        let lines = wrap(&format!("Careful: {warning}."), width);
+        lines.iter().for_each(|line| anstream::eprintln!("  {line}"));
     }
 }
 
@@ -119,5 +144,16 @@ mod tests {
             let page = check(text).map_err(|reason| format!("{text}: {reason}")).unwrap();
             assert_eq!((page.host.as_str(), page.warnings.len()), (host, warnings));
         }
+    }
+
+    #[test]
+    fn what_looks_like_another_host_is_not_agreed_to_unseen() {
+        for text in
+            ["https://bank.example@evil.example/", "https://bank.example:443@evil.example/", "https://:@e.example"]
+        {
+            let refused = check_unseen(text).err();
+            assert_eq!(refused.is_some(), text.contains("evil"), "{text}: {refused:?}");
+        }
+        assert!(check_unseen("https://pay.example/7").is_ok());
     }
 }

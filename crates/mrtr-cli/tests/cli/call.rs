@@ -6,8 +6,37 @@ use crate::{mrtr, server};
 fn answers_complete_the_call() {
     let url = server::start();
     mrtr(["call", &url, "deploy", "service=api", "--answer", "confirm.ok=yes"]).is(0, "Deployed \"api\".\n", "");
-    mrtr(["call", &url, "pay", "--answer", "page=accept"]).is(0, "{\"action\":\"accept\"}\n", "");
     mrtr(["call", &url, "approve", "--answer", "sure=accept"]).is(0, "{\"action\":\"accept\",\"content\":{}}\n", "");
+}
+
+#[test]
+fn a_page_that_a_flag_accepts_is_shown() {
+    mrtr(["call", &server::start(), "pay", "--answer", "page=accept"]).is(
+        0,
+        "{\"action\":\"accept\"}\n",
+        "--answer page=accept accepts a page; open it in your browser:\n\
+        \x20 URL:  https://pay.example/7?x=y\n\
+        \x20 Host: pay.example\n",
+    );
+}
+
+#[test]
+fn no_flag_accepts_a_page_that_only_a_person_should_judge() {
+    let url = server::start();
+    for (page, reason) in [
+        ("javascript:alert(1)", "it begins with javascript:, not with http: or https:"),
+        ("file:///etc/passwd", "it begins with file:, not with http: or https:"),
+        ("https://pay.example@evil.example/", "it begins with a user, and leads to evil.example"),
+    ] {
+        let argument = format!("url={page}");
+        mrtr(["call", &url, "pay", &argument, "--answer", "page=accept"]).is(
+            1,
+            "",
+            &format!("mrtr: --answer page=accept does not accept {page}: {reason}\n"),
+        );
+        let ran = mrtr(["call", &url, "pay", &argument]);
+        assert!(ran.stderr.contains(&format!("\n    no flag accepts it: {reason}\n")), "{}", ran.stderr);
+    }
 }
 
 #[test]
@@ -72,6 +101,20 @@ fn what_a_server_says_is_harmless_in_a_message() {
 }
 
 #[test]
+fn a_server_cannot_forge_lines_of_a_message() {
+    let ran = mrtr(["call", &server::start(), "forger"]);
+    assert_eq!(ran.code, 5);
+    assert_eq!(
+        ran.stderr,
+        "mrtr: input is needed, and there is no terminal to ask in\n\
+        \x20 k\\nmrtr: all is well: Sure?\n\
+        \x20   | --answer pay=accept\n\
+        \x20   --answer 'k\\nmrtr: all is well.f\\n=VALUE'  (one\\n|two)  a\\nb\n\
+        \x20   or --decline 'k\\nmrtr: all is well', or --cancel 'k\\nmrtr: all is well'\n"
+    );
+}
+
+#[test]
 fn an_answer_that_does_not_fit_is_a_usage_error_that_names_it() {
     let url = server::start();
     mrtr(["call", &url, "deploy", "service=api", "--answer", "confirm.ok=maybe"]).is(
@@ -88,6 +131,31 @@ fn an_answer_that_does_not_fit_is_a_usage_error_that_names_it() {
         2,
         "",
         "mrtr: --answer confirm=yes: expected confirm.FIELD=yes, or confirm=accept\n",
+    );
+}
+
+#[test]
+fn flags_that_contradict_each_other_are_a_usage_error_that_names_both() {
+    let call = ["call", "http://127.0.0.1:1/mcp", "deploy", "service=api"];
+    for (flags, both) in [
+        (["--answer", "confirm.ok=yes", "--decline", "confirm"], "--answer confirm.ok=yes and --decline confirm"),
+        (
+            ["--answer", "confirm.ok=yes", "--answer", "confirm.ok=no"],
+            "--answer confirm.ok=yes and --answer confirm.ok=no",
+        ),
+    ] {
+        mrtr(call.into_iter().chain(flags)).is(2, "", &format!("mrtr: {both} contradict each other\n"));
+    }
+}
+
+#[test]
+fn a_flag_answers_the_question_with_the_longest_key() {
+    let args = ["--answer", "a.b.c=1", "--answer", "a.c=2"];
+    mrtr(["call", &server::start(), "dots"].into_iter().chain(args)).is(
+        0,
+        "{\"a\":{\"action\":\"accept\",\"content\":{\"c\":\"2\"}},\
+        \"a.b\":{\"action\":\"accept\",\"content\":{\"c\":\"1\"}}}\n",
+        "",
     );
 }
 
@@ -116,7 +184,7 @@ fn arguments_are_checked_before_anything_is_called() {
         2,
         "",
         "mrtr: the server has no tool \"deplay\", did you mean \"deploy\"?; \
-         it has deploy, book, pay, approve, hostile, fail, draft\n",
+         it has deploy, book, pay, approve, dots, hostile, forger, blocks, fail, draft\n",
     );
 }
 
@@ -136,18 +204,42 @@ fn json_prints_the_result_and_nothing_else() {
 
 #[test]
 fn trace_shows_what_went_over_the_wire() {
-    let ran = mrtr(["call", &server::start(), "deploy", "service=api", "--answer", "confirm.ok=yes", "--trace"]);
+    let args =
+        ["deploy", "service=api", "--answer", "confirm.ok=yes", "--trace", "--header", "Authorization: Bearer s3"];
+    let ran = mrtr(["call", &server::start()].into_iter().chain(args));
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "Deployed \"api\".\n"));
-    let lines: Vec<_> = ran.stderr.lines().collect();
-    assert_eq!(lines.len(), 13);
+    let (headers, lines): (Vec<&str>, Vec<&str>) = ran.stderr.lines().partition(|line| line.starts_with("    "));
+    assert_eq!(lines.len(), 12);
     assert!(lines[5].starts_with(r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"deploy""#));
-    assert!(lines[12].starts_with("    2 rounds, "));
     assert!(lines[6].starts_with("<-- round 1, HTTP 200, "));
     assert!(lines[7].contains(r#""requestState":"s1""#));
     assert!(
         lines[9].ends_with(
             r#","inputResponses":{"confirm":{"action":"accept","content":{"ok":true}}},"requestState":"s1"}}"#
         )
+    );
+    assert!(headers.last().is_some_and(|line| line.starts_with("    2 rounds, ")));
+}
+
+#[test]
+fn trace_shows_headers_but_no_secrets() {
+    let args = ["deploy", "service=api", "--decline", "confirm", "--trace", "--header", "Authorization: Bearer s3cret"];
+    let ran = mrtr(["call", &server::start()].into_iter().chain(args));
+    for line in ["    mcp-method: tools/call", "    mcp-name: deploy", "    authorization: (not shown)", "    date: "] {
+        assert!(ran.stderr.contains(&format!("\n{line}")), "{line} is not in {}", ran.stderr);
+    }
+    assert!(!ran.stderr.contains("s3cret"), "{}", ran.stderr);
+}
+
+#[test]
+fn no_content_block_vanishes_silently() {
+    mrtr(["call", &server::start(), "blocks"]).is(
+        0,
+        "shown\n",
+        "(a block of type image is not shown; --json has it)\n\
+         (a block of type text is not shown; --json has it)\n\
+         (a block of type unknown is not shown; --json has it)\n\
+         (a block of type a\\nb is not shown; --json has it)\n",
     );
 }
 

@@ -3,12 +3,13 @@
 //! An [`Ask`] carries what the server sent as raw JSON: whatever is odd about it reaches the responder, nothing is dropped
 //! on the way. The accessors read leniently; a field of the wrong type counts as absent.
 
-use std::collections::HashMap;
 use std::fmt;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+
+use super::response::member;
 
 /// What sort of input a server asks for.
 ///
@@ -76,6 +77,9 @@ pub struct Ask {
     pub count: usize,
     /// How often this key was answered earlier in the operation: more than 0 means that the server asks again.
     pub asked_before: u32,
+    /// Whether the user has agreed to this very URL under this key: the server still waits for what happens there.
+    /// Another URL under the same key needs consent of its own.
+    pub consented: bool,
     /// The server's name for the question, unique within the operation.
     pub key: String,
     /// What sort of input is asked for.
@@ -107,7 +111,6 @@ impl Ask {
 
     fn param<'a, T: Deserialize<'a>>(&'a self, name: &str) -> Option<T> {
         // Each member is decoded by itself: a broken schema does not take the message with it.
-        let members: HashMap<String, &RawValue> = serde_json::from_str(self.params.get()).ok()?;
-        serde_json::from_str(members.get(name)?.get()).ok()
+        member(&self.params, name)
     }
 }

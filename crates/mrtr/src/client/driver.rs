@@ -210,6 +210,7 @@ impl<'c> Operation<'c> {
                 number: index + 1,
                 count,
                 asked_before: self.answered.get(&key).map_or(0, |answered| answered.times),
+                consented: self.has_consent(&key, &request),
                 key,
                 kind: request.kind,
                 params: request.params,

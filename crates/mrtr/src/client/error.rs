@@ -8,6 +8,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::{Ask, Kind, TransportError};
+use crate::wire::PROTOCOL_VERSION;
 
 /// An operation that ended without a result.
 ///
@@ -53,7 +54,7 @@ pub enum CallError {
     /// The server looks like one of an older revision.
     #[error(
         "{server} answered HTTP {status}{}: this looks like a legacy server that wants `initialize` first; \
-         it does not speak revision 2026-07-28",
+         it does not speak revision {PROTOCOL_VERSION}",
         Detail(detail)
     )]
     Legacy {
@@ -144,9 +145,9 @@ impl fmt::Display for RpcHint<'_> {
             -32022 => match data("supported").and_then(Value::as_array) {
                 Some(versions) => {
                     let versions: Vec<_> = versions.iter().filter_map(Value::as_str).collect();
-                    write!(f, " (the server speaks {}; this client speaks 2026-07-28)", versions.join(", "))
+                    write!(f, " (the server speaks {}; this client speaks {PROTOCOL_VERSION})", versions.join(", "))
                 }
-                None => f.write_str(" (this client speaks 2026-07-28)"),
+                None => write!(f, " (this client speaks {PROTOCOL_VERSION})"),
             },
             _ => Ok(()),
         }

@@ -4,6 +4,7 @@ use http::header::LOCATION;
 
 use super::response::{NoResult, RpcError};
 use super::{CallError, Incoming};
+use crate::visible;
 
 /// Explains why this response to a request of this round has no result.
 pub(super) fn explain(server: &str, round: u32, incoming: &Incoming, failure: NoResult) -> CallError {
@@ -52,15 +53,18 @@ fn quoted(body: &str) -> String {
     if line.is_empty() { " (the body is empty)".to_owned() } else { format!(" ({line})") }
 }
 
-/// Returns the first line that says something, short and without control characters.
+/// Returns the first line that says something, short and with what cannot be seen as its code.
 fn printable(text: &str) -> String {
     const LONGEST: usize = 200;
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let mut printable: String = line
-        .chars()
-        .take(LONGEST)
-        .flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] })
-        .collect();
+    let mut printable = String::new();
+    for (c, is_unsafe) in visible::characters(line).take(LONGEST) {
+        if is_unsafe {
+            printable.extend(c.escape_default());
+        } else {
+            printable.push(c);
+        }
+    }
     if line.chars().nth(LONGEST).is_some() {
         printable.push('…');
     }

@@ -77,7 +77,7 @@ impl HttpTransport {
     ) -> Result<Incoming, TransportError> {
         let post = self.client.post(self.url.clone()).headers(request.headers.clone()).body(request.body.clone());
         let response = post.send().await.map_err(|error| self.broken(&error))?;
-        let status = response.status().as_u16();
+        let (status, is_success) = (response.status().as_u16(), response.status().is_success());
         let headers = response.headers().clone();
         let is_stream = headers.get(CONTENT_TYPE).is_some_and(|kind| {
             kind.as_bytes()
@@ -88,7 +88,13 @@ impl HttpTransport {
         let body = if is_stream {
             self.read_events(bytes, request.max_response_bytes, notify).await?
         } else {
-            self.read_body(bytes, request.max_response_bytes).await?
+            let body = self.read_body(bytes, request.max_response_bytes).await?;
+            match String::from_utf8(body) {
+                Ok(body) => body,
+                // An error page in another encoding still comes with a status, which says more than its letters.
+                Err(body) if !is_success => String::from_utf8_lossy(body.as_bytes()).into_owned(),
+                Err(error) => return Err(self.unreadable(error)),
+            }
         };
         Ok(Incoming { status, headers, body })
     }
@@ -97,13 +103,12 @@ impl HttpTransport {
         &self,
         bytes: impl futures_util::Stream<Item = Result<bytes::Bytes, BodyError>>,
         limit: usize,
-    ) -> Result<String, TransportError> {
+    ) -> Result<Vec<u8>, TransportError> {
         let body = bytes.try_fold(Vec::new(), async |mut body: Vec<u8>, chunk| {
             body.extend_from_slice(&chunk);
             Ok(body)
         });
-        let body = body.await.map_err(|error| self.unfinished(error, limit))?;
-        String::from_utf8(body).map_err(|error| self.unreadable(error))
+        body.await.map_err(|error| self.unfinished(error, limit))
     }
 
     /// Reads events up to the response. Dropping the rest of the stream closes it.

@@ -44,8 +44,7 @@ pub(super) struct InputRequest {
 impl InputRequest {
     /// Returns the page a URL request is about.
     pub(super) fn url(&self) -> Option<String> {
-        let params: HashMap<String, &RawValue> = serde_json::from_str(self.params.get()).ok()?;
-        text(params.get("url")?)
+        member(&self.params, "url")
     }
 }
 
@@ -250,9 +249,14 @@ fn draft_entry(key: &str, entry: &RawValue) -> Option<String> {
 }
 
 fn server_name(meta: &RawValue) -> Option<String> {
-    let meta: HashMap<String, &RawValue> = serde_json::from_str(meta.get()).ok()?;
-    let info: HashMap<String, &RawValue> = serde_json::from_str(meta.get(meta_key::SERVER_INFO)?.get()).ok()?;
-    text(info.get("name")?)
+    let info: &RawValue = member(meta, meta_key::SERVER_INFO)?;
+    member(info, "name")
+}
+
+/// Decodes one member of an object, whatever is in the others; one of another type counts as absent.
+pub(super) fn member<'a, T: Deserialize<'a>>(object: &'a RawValue, name: &str) -> Option<T> {
+    let members: HashMap<String, &RawValue> = serde_json::from_str(object.get()).ok()?;
+    serde_json::from_str(members.get(name)?.get()).ok()
 }
 
 fn text(raw: &RawValue) -> Option<String> {

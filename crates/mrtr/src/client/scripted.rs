@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value};
 use thiserror::Error;
+use url::Url;
 
 use super::{Action, Answer, Ask, BoxFuture, Kind, NotAnswered, Responder};
-use crate::form::{Form, Problem};
+use crate::form::{Form, Problem, harmless};
 
 /// Answers questions from a script, and passes on what the script does not cover.
 ///
@@ -78,6 +79,12 @@ impl Scripted {
     }
 
     /// Answers this question with accept: a URL, or a form without required fields.
+    ///
+    /// # Security
+    ///
+    /// For a URL this is consent to a page nobody has seen yet: whatever the server asks to have opened under this key,
+    /// in whatever round, as long as it is an `http` or `https` URL. Any other one ends the operation with a [`Misfit`].
+    /// Use it for servers you trust that far, and have [`Responders::url`](super::Responders::url) ask a person elsewhere.
     #[must_use]
     pub fn accept(mut self, key: impl Into<String>) -> Self {
         self.line(key, Action::Accept);
@@ -170,7 +177,7 @@ fn read(fields: &BTreeMap<String, Given>, ask: &Ask) -> Result<Reading, Misfit> 
     let misfit = |problem| Misfit { problem };
     if ask.kind != Kind::Form {
         return match fields.keys().next() {
-            None => Ok(Reading::Complete(Map::new())),
+            None => check_page(ask).map(|()| Reading::Complete(Map::new())).map_err(misfit),
             Some(field) => {
                 Err(misfit(Problem { field: Some(field.clone()), text: format!("is not asked: this is {}", ask.kind) }))
             }
@@ -201,3 +208,21 @@ fn read(fields: &BTreeMap<String, Given>, ask: &Ask) -> Result<Reading, Misfit> 
         }
     }
 }
+
+/// Refuses a page that no browser would fetch: other schemes run programs, read files or hide their content.
+fn check_page(ask: &Ask) -> Result<(), Problem> {
+    if ask.kind != Kind::Url {
+        return Ok(());
+    }
+    let text = ask.url().unwrap_or_default();
+    match Url::parse(&text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(()),
+        _ => {
+            let text = format!("\"{}\" is not accepted: expected an http or https URL", harmless(&text, LONGEST));
+            Err(Problem { field: None, text })
+        }
+    }
+}
+
+/// Longest quotation of a URL, in characters.
+const LONGEST: usize = 200;

@@ -7,6 +7,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::visible;
+
 /// One thing that is wrong with an answer to a form.
 ///
 /// It prints as one sentence without a full stop, for example `"email" must be an e-mail address`.
@@ -51,14 +53,14 @@ pub(super) fn quoted(text: &str) -> String {
 /// codes.
 pub(crate) fn harmless(text: &str, limit: usize) -> String {
     let mut shown = String::with_capacity(text.len().min(limit));
-    for (position, c) in text.chars().enumerate() {
+    for (position, (c, is_unsafe)) in visible::characters(text).enumerate() {
         if position == limit {
             shown.push('…');
             break;
         }
         match c {
             '"' | '\\' => shown.extend(['\\', c]),
-            c if is_unsafe_to_show(c) => shown.extend(c.escape_default()),
+            c if is_unsafe => shown.extend(c.escape_default()),
             c => shown.push(c),
         }
     }
@@ -91,16 +93,6 @@ pub(super) fn list<'a>(values: impl ExactSizeIterator<Item = &'a str>) -> String
 pub(super) fn count(number: u64, noun: &str) -> String {
     let ending = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{ending}")
-}
-
-/// Whether a terminal or a reader could be misled by this character: controls, line separators,
-/// bidi marks, and everything that takes no room.
-fn is_unsafe_to_show(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}'
-            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Longest quotation of a peer's text, in characters.

@@ -131,6 +131,10 @@ async fn http_errors_without_json_rpc() {
         http_failure(http(502, "\n<html>\u{1b}[2J Bad gateway\nmore")).await,
         "playback answered HTTP 502 (<html>\\u{1b}[2J Bad gateway)"
     );
+    assert_eq!(
+        http_failure(http(502, "\u{202e}yawetag daB\u{3164}")).await,
+        "playback answered HTTP 502 (\\u{202e}yawetag daB\\u{3164})"
+    );
     let mut moved = http(307, "");
     moved.headers.insert("location", HeaderValue::from_static("https://other.example/"));
     assert_eq!(

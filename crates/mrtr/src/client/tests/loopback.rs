@@ -143,3 +143,21 @@ fn urls_are_checked_before_anything_is_sent() {
     let secret = refused("http://user:secret@host/");
     assert!(secret.contains("Authorization header") && !secret.contains("secret@"), "{secret}");
 }
+
+#[tokio::test]
+async fn an_error_page_in_another_encoding_does_not_hide_the_status() {
+    let page = |status| {
+        move |_: HeaderMap, _: Bytes| {
+            Response::builder().status(status).body(Body::from(&b"Passerelle d\xe9faillante"[..])).unwrap()
+        }
+    };
+    let url = serve(page(StatusCode::BAD_GATEWAY)).await;
+    assert_eq!(
+        call_url(&url).await.unwrap_err().to_string(),
+        format!("{url} answered HTTP 502 (Passerelle d\u{fffd}faillante)")
+    );
+    let url = serve(page(StatusCode::OK)).await;
+    assert!(
+        call_url(&url).await.unwrap_err().to_string().contains("sent a response that cannot be read: invalid utf-8")
+    );
+}

@@ -144,3 +144,16 @@ async fn a_script_that_does_not_fit_names_the_field() {
         assert!(matches!(error, CallError::Responder { cause, .. } if cause.is::<crate::client::Misfit>()));
     }
 }
+
+#[tokio::test]
+async fn a_script_does_not_accept_pages_of_other_schemes() {
+    for url in ["javascript:alert(1)", "file:///etc/passwd", "nowhere", "data:text/html,x\u{202e}"] {
+        let mut pay = page();
+        pay["params"]["url"] = json!(url);
+        let server = Playback::new([asks(&json!({ "pay": pay }), None)]);
+        let error = call(&server, Responders::new().url(Scripted::new().accept("pay"))).await.unwrap_err().to_string();
+        let shown = url.replace('\u{202e}', "\\u{202e}");
+        assert!(error.ends_with(&format!("\"{shown}\" is not accepted: expected an http or https URL")), "{error}");
+        assert_eq!(server.sent().len(), 1);
+    }
+}

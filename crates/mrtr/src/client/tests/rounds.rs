@@ -243,3 +243,28 @@ async fn operations_of_one_client_run_side_by_side_under_different_ids() {
         tokio::join!(client.call_tool("t", json!({})), client.call("prompts/get", json!({ "name": "p" })));
     assert_ne!(one.unwrap().rounds[0].id, other.unwrap().rounds[0].id);
 }
+
+#[tokio::test(start_paused = true)]
+async fn consent_to_one_page_is_none_to_another_under_the_same_key() {
+    let round = |url: &str| {
+        let mut pay = page();
+        pay["params"]["url"] = json!(url);
+        asks(&json!({ "pay": pay }), Some("s"))
+    };
+    let server = Playback::new(
+        [round("https://a.example/"), round("https://a.example/"), round("https://b.example/")]
+            .into_iter()
+            .chain([done("")]),
+    );
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&seen);
+    let responder = move |ask: Ask| {
+        log.lock().unwrap().push((ask.url().unwrap(), ask.consented));
+        std::future::ready(Ok(Answer::accept([])))
+    };
+    call(&server, Responders::new().url(responder)).await.unwrap();
+    let seen = seen.lock().unwrap();
+    let seen: Vec<_> = seen.iter().map(|(url, consented)| (url.as_str(), *consented)).collect();
+    let [a, b] = ["https://a.example/", "https://b.example/"];
+    assert_eq!(seen, [(a, false), (a, true), (b, false)]);
+}
