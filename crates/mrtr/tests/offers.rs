@@ -32,7 +32,7 @@ fn every_result_says_what_it_is_and_who_sent_it() {
 #[test]
 fn tools_are_listed_in_order_with_their_schemas_and_a_lifetime() {
     let (world, _) = world();
-    let params = json!({ "requestState": "m1.AAAA", "inputResponses": { "a": { "action": "accept" } }, "cursor": "x" });
+    let params = json!({ "requestState": "m1.AAAA", "inputResponses": { "a": { "action": "accept" } }, "later": "x" });
     let reply = world.send(&request(1, "tools/list", &everything(), params));
     let list: Value = serde_json::from_slice(&reply.body).expect("JSON");
     let echo = json!({
@@ -71,6 +71,19 @@ fn a_server_says_what_it_speaks_and_offers() {
         "_meta": { "io.modelcontextprotocol/serverInfo": server },
     });
     assert_eq!(reply["result"], expected);
+}
+
+#[test]
+fn a_cursor_nobody_gave_is_refused() {
+    let (world, _) = world();
+    let list = |cursor: Value| {
+        let reply = world.send(&request(1, "tools/list", &everything(), json!({ "cursor": cursor })));
+        serde_json::from_slice::<Value>(&reply.body).expect("JSON")
+    };
+    for cursor in [json!("2"), json!(""), json!(2)] {
+        assert_eq!(list(cursor)["error"]["code"], -32602);
+    }
+    assert!(list(Value::Null)["result"]["tools"].is_array(), "null is absent");
 }
 
 #[test]

@@ -59,7 +59,7 @@ pub(crate) use keywords::whole;
 pub use problem::Problem;
 pub(crate) use problem::harmless;
 pub(crate) use read::RUST_FORMATS;
-pub use strict::SchemaError;
+pub use strict::{MAX_FIELDS, SchemaError};
 
 /// An elicitation schema that was read and compiled once; share it in an `Arc`.
 #[derive(Debug)]
@@ -110,7 +110,7 @@ impl Form {
     ///
     /// When a field does not fit the restricted subset of JSON Schema that MCP allows in forms:
     /// nesting, maps, tuples, enums with data, lists of anything but choices, patterns, exclusive
-    /// bounds, more than 100 fields. The message names the type and the field and says what to use
+    /// bounds, more than [`MAX_FIELDS`]. The message names the type and the field and says what to use
     /// instead.
     pub fn of<T: JsonSchema>() -> Result<Self, SchemaError> {
         strict::form_of::<T>()

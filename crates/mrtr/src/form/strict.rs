@@ -213,5 +213,5 @@ fn short_name(full: &str) -> String {
     short
 }
 
-/// Most fields of a form that is sent: nobody fills in more, and every client has to draw them.
-const MAX_FIELDS: usize = 100;
+/// Most fields a form that is sent may have: nobody fills in more, and every client has to draw them.
+pub const MAX_FIELDS: usize = 100;

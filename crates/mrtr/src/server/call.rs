@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use base64::{display::Base64Display, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tracing::{Instrument, debug, error, info_span, warn};
@@ -51,7 +52,9 @@ impl Dispatch {
         let leg = Leg { request, registered, principal: incoming.principal.clone(), clock };
         let binding = Binding::new("tools/call", &name.0, &arguments.canonical, leg.principal.as_ref(), self.audience);
         let claims = self.resume(&leg, &binding, &mut answers)?;
-        let span = info_span!("operation", tool = %name.0, round = claims.round + 1);
+        // As `Context::operation_id` writes it; nothing is written where no one listens.
+        let id = Base64Display::new(&claims.operation, &URL_SAFE_NO_PAD);
+        let span = info_span!("operation", tool = %name.0, %id, round = claims.round + 1);
         self.run(leg, arguments, answers, claims).instrument(span).await
     }
 

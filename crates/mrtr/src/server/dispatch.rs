@@ -142,9 +142,17 @@ impl Dispatch {
         self.admit(request, incoming)?;
         match &*request.method {
             "tools/call" => self.call_tool(request, incoming).await,
-            "tools/list" => Ok(format!("\"resultType\":\"complete\",{}", self.tool_list)),
+            "tools/list" => self.list_tools(request),
             "server/discover" => Ok(format!("\"resultType\":\"complete\",{}", self.discovery)),
             method => Err(RpcError::method_not_found(method)),
+        }
+    }
+
+    /// `tools/list`: one page with all of them. Spec: `server/utilities/pagination#error-handling`.
+    fn list_tools(&self, request: &Request<'_>) -> Result<String, RpcError> {
+        match request.params.cursor {
+            None => Ok(format!("\"resultType\":\"complete\",{}", self.tool_list)),
+            Some(_) => Err(RpcError::invalid_params("unknown cursor: all tools are on the first page")),
         }
     }
 

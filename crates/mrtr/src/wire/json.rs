@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use super::message::Text;
 
-/// How deep arrays and objects may nest; the same bound `serde_json` has.
+/// How deep arrays and objects of a request may nest. Fixed: it is the bound `serde_json` has, and stacks are finite.
 pub(crate) const MAX_DEPTH: usize = 128;
 
 /// Why a text has no canonical form.

@@ -37,6 +37,8 @@ pub(crate) struct Params<'a> {
     #[serde(borrow, default)]
     pub(crate) uri: Option<Text<'a>>,
     #[serde(borrow, default)]
+    pub(crate) cursor: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     pub(crate) arguments: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "inputResponses")]
     pub(crate) input_responses: Option<&'a RawValue>,
