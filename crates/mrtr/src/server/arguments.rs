@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jsonschema::Validator;
+use jsonschema::{ValidationError, Validator};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
@@ -13,6 +13,8 @@ use crate::wire::{ParamHeader, RpcError, json, param_headers};
 
 /// How many complaints about arguments are worth sending.
 const MAX_PROBLEMS: usize = 8;
+/// From this many bytes on, arguments get one complaint.
+const LARGE: usize = 64 * 1024;
 
 /// The rules for a tool's arguments.
 #[derive(Clone, Debug)]
@@ -41,6 +43,8 @@ impl InputSchema {
         let object = schema.as_object_mut().ok_or("the schema of its arguments is no object")?;
         object.shift_remove("$schema");
         object.shift_remove("title");
+        // What the struct is to Rust; what the tool is to the model, its own description says.
+        object.shift_remove("description");
         drop_rust_formats(&mut schema);
         Self::new(schema)
     }
@@ -54,23 +58,24 @@ impl InputSchema {
         Ok(Self { schema, mirrored, validator: Arc::new(validator) })
     }
 
-    /// Everything that is wrong with arguments, in one sentence the model can act on.
-    pub(super) fn check(&self, arguments: &Value) -> Result<(), String> {
-        if self.validator.is_valid(arguments) {
-            return Ok(());
+    /// What is wrong with arguments, in one sentence the model can act on: everything, or of very large ones the first
+    /// thing, since a million problems take a thousand times the memory of their text.
+    pub(super) fn check(&self, arguments: &Arguments) -> Result<(), String> {
+        let value = &arguments.value;
+        let Err(first) = self.validator.validate(value) else { return Ok(()) };
+        if arguments.canonical.len() > LARGE {
+            return Err(problem(&first));
         }
-        let problems: Vec<String> = self
-            .validator
-            .iter_errors(arguments)
-            .take(MAX_PROBLEMS)
-            .map(|error| {
-                let path = error.instance_path().to_string();
-                let path = if path.is_empty() { String::new() } else { format!("{}: ", form::harmless(&path, 80)) };
-                format!("{path}{}", form::harmless(&error.to_string(), 200))
-            })
-            .collect();
+        let problems: Vec<String> =
+            self.validator.iter_errors(value).take(MAX_PROBLEMS).map(|error| problem(&error)).collect();
         Err(problems.join("; "))
     }
+}
+
+fn problem(error: &ValidationError<'_>) -> String {
+    let path = error.instance_path().to_string();
+    let path = if path.is_empty() { String::new() } else { format!("{}: ", form::harmless(&path, 80)) };
+    format!("{path}{}", form::harmless(&error.to_string(), 200))
 }
 
 impl Arguments {
@@ -158,12 +163,25 @@ mod tests {
         price: Option<f64>,
     }
 
+    fn read(text: &str) -> Arguments {
+        let raw = RawValue::from_string(text.to_owned()).expect("JSON");
+        Arguments::parse(Some(&raw)).expect("an object")
+    }
+
+    #[test]
+    fn very_large_bad_arguments_get_one_complaint() {
+        let schema = InputSchema::of::<Order>().expect("a struct");
+        let item = "x".repeat(LARGE);
+        let problems = schema.check(&read(&format!(r#"{{"item":"{item}","count":0,"price":"x"}}"#))).expect_err("bad");
+        assert!(problems.len() < 300 && !problems.contains("; "), "{problems}");
+    }
+
     #[test]
     fn bad_arguments_are_named() {
         let schema = InputSchema::of::<Order>().expect("a struct");
-        let problems = schema.check(&serde_json::json!({ "item": 5, "count": 0 })).expect_err("invalid");
+        let problems = schema.check(&read(r#"{ "item": 5, "count": 0 }"#)).expect_err("invalid");
         assert!(problems.contains("/item") && problems.contains("/count"), "{problems}");
-        let problems = schema.check(&serde_json::json!({ "count": 1 })).expect_err("invalid");
+        let problems = schema.check(&read(r#"{ "count": 1 }"#)).expect_err("invalid");
         assert!(problems.contains("item"), "{problems}");
     }
 

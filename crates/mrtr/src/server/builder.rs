@@ -1,5 +1,6 @@
 //! Building a server: names, tools, keys, limits.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,7 +47,7 @@ pub(super) struct Limits {
 }
 
 /// Why a server cannot be built.
-#[derive(Debug, Error, PartialEq, Eq)]
+#[derive(Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildError {
     /// A name clients may not be able to use.
@@ -63,6 +64,13 @@ pub enum BuildError {
         /// What is wrong.
         problem: String,
     },
+}
+
+/// As `Display` has it: what `main` returns is printed this way, and a variant's name tells nobody what to do.
+impl fmt::Debug for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl Server {

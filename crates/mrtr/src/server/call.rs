@@ -78,7 +78,7 @@ impl Dispatch {
 
     async fn run(&self, leg: Leg<'_>, arguments: Arguments, answers: Answers, mut claims: Claims<Journal>) -> Answer {
         let Leg { request, registered, principal, clock } = leg;
-        if let Err(problems) = registered.input.check(&arguments.value) {
+        if let Err(problems) = registered.input.check(&arguments) {
             return complete(&ToolResult::error(format!("Invalid arguments: {problems}")));
         }
         claims.round = claims.round.saturating_add(1);
@@ -121,7 +121,8 @@ impl Dispatch {
         let state = claims.seal_at(&self.keys, nonce, now, self.limits.state_lifetime);
         if state.len() > self.limits.state_bytes {
             let sizes = sizes(&claims.journal);
-            error!(bytes = state.len(), limit = self.limits.state_bytes, "the request state is too large: {sizes}");
+            let limit = self.limits.state_bytes;
+            error!(bytes = state.len(), limit, "the request state is too large: {sizes}");
             return Err(RpcError::internal("the operation's state is too large; the server's log names the keys"));
         }
         let length = requests.iter().map(|(key, request)| key.len() + request.len() + 8).sum::<usize>();
@@ -198,10 +199,14 @@ fn answers(raw: Option<&RawValue>) -> Result<Answers, RpcError> {
     #[serde(transparent)]
     struct ByKey(Answers);
     let Some(raw) = raw else { return Ok(Answers::new()) };
-    let malformed = |why: &dyn std::fmt::Display| RpcError::malformed_params(format!("params.inputResponses: {why}"));
-    json::canonical(raw.get()).map_err(|error| malformed(&error))?;
-    let ByKey(answers) = serde_json::from_str(raw.get()).map_err(|error| malformed(&error))?;
-    Ok(answers)
+    // What exactly is wrong may quote an answer, and errors are logged.
+    let malformed = || {
+        RpcError::malformed_params(
+            "params.inputResponses must be an object of answers by key, with each name once and proper Unicode in it",
+        )
+    };
+    json::canonical(raw.get()).map_err(|_| malformed())?;
+    serde_json::from_str(raw.get()).map(|ByKey(answers)| answers).map_err(|_| malformed())
 }
 
 /// The journal's keys and what each costs, largest first.

@@ -11,6 +11,7 @@ use std::marker::PhantomData;
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, Visitor};
+use serde_json::{Map, Value};
 use thiserror::Error;
 
 use super::message::Text;
@@ -91,6 +92,16 @@ where
     T: Deserialize<'de>,
 {
     Ok(Option::<Object<T>>::deserialize(deserializer)?.map(|Object(value)| value))
+}
+
+/// For `#[serde(deserialize_with)]`: an object whose presence says it all. Its members are passed over, not built.
+pub(crate) fn empty_object<'de, D>(deserializer: D) -> Result<Option<Map<String, Value>>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    #[derive(serde::Deserialize)]
+    struct Nothing {}
+    Ok(object::<D, Nothing>(deserializer)?.map(|Nothing {}| Map::new()))
 }
 
 /// A string as JSON text.

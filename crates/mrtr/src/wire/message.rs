@@ -110,11 +110,11 @@ impl<'a> Message<'a> {
         if id.is_none() {
             return Ok(Message::Notification);
         }
-        let error = match frame.params.map(|params| serde_json::from_str::<Object<Params<'_>>>(params.get())) {
-            Some(Err(error)) => error.to_string(),
-            _ => error.to_string(),
+        let problem = match frame.params.map(|params| serde_json::from_str::<Object<Params<'_>>>(params.get())) {
+            Some(Err(error)) => without_values(&error),
+            _ => without_values(error),
         };
-        let error = RpcError::malformed_params(format!("params are malformed: {error}"));
+        let error = RpcError::malformed_params(format!("params are malformed: {problem}"));
         Err(Box::new(Malformed { id, method: Some(method), error }))
     }
 }
@@ -141,6 +141,15 @@ impl<'a, P> Frame<'a, P> {
 impl Malformed<'_> {
     fn frame(id: Option<RequestId>, error: RpcError) -> Box<Self> {
         Box::new(Self { id, method: None, error })
+    }
+}
+
+/// What serde says, without the value it says it of: that may be a state or an answer, and errors are logged.
+fn without_values(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rsplit_once(", expected ") {
+        Some((_, expected)) => format!("expected {expected}"),
+        None => text,
     }
 }
 
@@ -228,6 +237,18 @@ mod tests {
             ("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":{\"name\":\"a\",\"name\":\"b\"}}", -32602, one),
         ] {
             assert_eq!(error(body), (code, id), "{body}");
+        }
+    }
+
+    #[test]
+    fn an_error_never_repeats_what_may_be_a_state_or_an_answer() {
+        for value in ["12345678", "\"secret, expected nothing\"", "[\"secret\"]", "{\"secret\":1}"] {
+            let body = format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"_meta":{value},"requestState":{value}}}}}"#
+            );
+            let error = Message::parse(body.as_bytes()).err().map(|malformed| malformed.error.message().to_owned());
+            let error = error.unwrap_or_default();
+            assert!(!error.contains("secret") && !error.contains("12345678"), "{error}");
         }
     }
 

@@ -55,6 +55,8 @@ fn missing(key: &str) -> RpcError {
 
 /// What a client says it can be asked. Spec: `schema#clientcapabilities`.
 ///
+/// Of the objects inside only their presence is read: nothing in them means anything yet.
+///
 /// The same type names what a request would have needed, in the `data` of `-32021`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[non_exhaustive]
@@ -66,7 +68,7 @@ pub struct ClientCapabilities {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::object")]
     pub sampling: Option<SamplingCapability>,
     /// The client's root directories.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::empty_object")]
     pub roots: Option<Map<String, Value>>,
 }
 
@@ -75,10 +77,10 @@ pub struct ClientCapabilities {
 #[non_exhaustive]
 pub struct ElicitationCapability {
     /// Forms, answered in-band.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::empty_object")]
     pub form: Option<Map<String, Value>>,
     /// Pages the user visits, out of band.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::empty_object")]
     pub url: Option<Map<String, Value>>,
 }
 
@@ -87,10 +89,10 @@ pub struct ElicitationCapability {
 #[non_exhaustive]
 pub struct SamplingCapability {
     /// Tool use within a sampling request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::empty_object")]
     pub tools: Option<Map<String, Value>>,
     /// Context inclusion (deprecated by the spec).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::empty_object")]
     pub context: Option<Map<String, Value>>,
 }
 
