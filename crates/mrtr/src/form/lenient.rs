@@ -12,12 +12,13 @@ use super::Form;
 use super::field::{Field, FieldKind};
 use super::problem::quoted;
 use super::read::{Reading, read};
-use super::resolve::resolve;
+use super::resolve::{Document, resolve};
 
 /// The form of any JSON value.
 pub(super) fn form_of(schema: &Value) -> Form {
     let mut notes = Vec::new();
-    let root = match resolve(schema, schema) {
+    let document = Document::new(schema);
+    let root = match resolve(&document, schema) {
         Ok(resolved) => resolved.schema,
         Err(oddity) => {
             notes.push(format!("the form's schema cannot be used: {}", oddity.what));
@@ -29,7 +30,7 @@ pub(super) fn form_of(schema: &Value) -> Form {
         None => Vec::new(),
         Some(Value::Object(properties)) => properties
             .iter()
-            .map(|(name, raw)| field(schema, name, raw, required.contains(name.as_str()), &mut notes))
+            .map(|(name, raw)| field(&document, name, raw, required.contains(name.as_str()), &mut notes))
             .collect(),
         Some(_) => {
             notes.push("the form's properties are not an object".to_owned());
@@ -52,9 +53,9 @@ fn required<'a>(root: &'a Map<String, Value>, notes: &mut Vec<String>) -> HashSe
     }
 }
 
-fn field(root: &Value, name: &str, raw: &Value, listed: bool, notes: &mut Vec<String>) -> Field {
+fn field(document: &Document<'_>, name: &str, raw: &Value, listed: bool, notes: &mut Vec<String>) -> Field {
     let mut note = |what: &str| notes.push(format!("{}: {what}", quoted(name)));
-    let mut reading = read(root, raw);
+    let mut reading = read(document, raw);
     reading.oddities.iter().for_each(|oddity| note(&oddity.what));
     let default = reading.default.take();
     let kind = kind(&reading, raw);

@@ -246,6 +246,39 @@ fn references_made_to_explode_do_not() {
     assert_eq!(accepted(&form, json!({ "x": 1 })), json!({ "x": 1 }));
 }
 
+/// A form whose fields all refer to one list of choices.
+fn sharing(fields: usize, choices: usize) -> Form {
+    let values: Vec<String> = (0..choices).map(|n| format!("value {n}")).collect();
+    let reference = json!({ "$ref": "#/$defs/P" });
+    let fields: Map<String, Value> = (0..fields).map(|n| (format!("f{n}"), reference.clone())).collect();
+    Form::lenient(&json!({ "properties": fields, "$defs": { "P": { "type": "string", "enum": values } } }))
+}
+
+fn choices(form: &Form) -> usize {
+    form.fields()
+        .iter()
+        .map(|field| if let FieldKind::Choice { options } = &field.kind { options.len() } else { 0 })
+        .sum()
+}
+
+#[test]
+fn many_fields_that_refer_to_many_choices_took_memory_for_every_pair() {
+    let form = sharing(4000, 4000);
+    assert_eq!(form.fields().len(), 4000);
+    assert!(choices(&form) < 100_000, "{} choices", choices(&form));
+    let FieldKind::Unsupported { schema, reason } = &form.fields()[3999].kind else { panic!("one field too many") };
+    assert_eq!(schema, &json!({ "$ref": "#/$defs/P" }));
+    assert!(reason.contains("references repeat too much"), "{reason}");
+    assert_eq!(accepted(&form, json!({ "f3999": "value 1" })), json!({ "f3999": "value 1" }));
+}
+
+#[test]
+fn a_long_list_of_choices_may_be_shared() {
+    assert_eq!(choices(&sharing(8, 5000)), 40_000);
+    assert_eq!(choices(&sharing(1, 200_000)), 200_000);
+    assert_eq!(choices(&sharing(100, 250)), 25_000);
+}
+
 #[test]
 fn malformed_bounds_are_noted_and_do_no_harm() {
     let form = lenient(json!({ "type": "string", "minLength": "3", "maxLength": -1, "title": 4, "format": [] }));
