@@ -1,50 +1,91 @@
 //! Decides whether a value fits a field, and says in plain words why not.
 //!
-//! The decision is the `jsonschema` crate's, on a schema that holds one field and no references:
-//! nothing is fetched, patterns run in linear time, and the cost of one answer is bounded by the
-//! size of the schema.
+//! Which choices there are is looked up; every other decision is the `jsonschema` crate's, on a
+//! schema that holds one field and no references: nothing is fetched, patterns run in linear time,
+//! and the cost of one answer is bounded by the size of the schema.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::OnceLock;
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{Draft, EmailOptions, PatternOptions, ValidationError, Validator};
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Number, Value, json};
 
 use super::field::{Choice, Field, FieldKind, TextFormat};
 use super::keywords::{EXACT, whole};
 use super::problem::{count, harmless, list, quoted, shown};
 
-/// The compiled rules of one field; without any, everything is accepted and the peer has the last
-/// word.
-#[derive(Debug)]
-pub(super) struct Judge(Option<Validator>);
+/// The rules of one field. They are compiled when the first value is judged: a form may have
+/// thousands of fields, and a person answers a few.
+pub(super) struct Judge {
+    /// What must compile, or there are no rules.
+    rules: Option<Value>,
+    /// What is judged as well if it compiles.
+    extras: Map<String, Value>,
+    compiled: OnceLock<Option<Validator>>,
+}
 
 impl Judge {
-    /// Compiles the rules of `kind`, and `extras` if they can be.
-    pub(super) fn new(kind: &FieldKind, extras: &Map<String, Value>) -> Self {
-        if let FieldKind::Unsupported { schema, .. } = kind {
-            return Self(if refers(schema) { None } else { compile(schema) });
-        }
-        let plain = kind.to_schema();
-        if extras.is_empty() {
-            return Self(compile(&plain));
-        }
-        let both = Value::Array(vec![plain.clone(), Value::Object(extras.clone())]);
-        Self(compile(&serde_json::json!({ "allOf": both })).or_else(|| compile(&plain)))
+    /// The rules of `kind`, and `extras`. Which choices there are is not among them: that is looked
+    /// up in the field.
+    pub(super) fn new(kind: &FieldKind, extras: Map<String, Value>) -> Self {
+        let rules = match kind {
+            FieldKind::Unsupported { schema, .. } => (!refers(schema)).then(|| schema.clone()),
+            FieldKind::Choice { .. } => Some(json!({ "type": "string" })),
+            FieldKind::MultiChoice { min_items, max_items, .. } => {
+                let plain =
+                    FieldKind::MultiChoice { options: Vec::new(), min_items: *min_items, max_items: *max_items };
+                Some(without_items(plain.to_schema()))
+            }
+            _ => Some(kind.to_schema()),
+        };
+        let extras = if matches!(kind, FieldKind::Unsupported { .. }) { Map::new() } else { extras };
+        Self { rules, extras, compiled: OnceLock::new() }
     }
 
-    /// Whether there are no rules at all.
+    /// Whether there are no rules at all: everything is accepted, and the peer has the last word.
     pub(super) fn is_blind(&self) -> bool {
-        self.0.is_none()
+        self.validator().is_none()
     }
+
+    /// Whether a value was judged, or could have been.
+    #[cfg(test)]
+    pub(super) fn is_compiled(&self) -> bool {
+        self.compiled.get().is_some()
+    }
+
+    fn validator(&self) -> Option<&Validator> {
+        self.compiled.get_or_init(|| self.build()).as_ref()
+    }
+
+    fn build(&self) -> Option<Validator> {
+        let rules = self.rules.as_ref()?;
+        if self.extras.is_empty() {
+            return compile(rules);
+        }
+        compile(&json!({ "allOf": [rules, self.extras] })).or_else(|| compile(rules))
+    }
+}
+
+impl fmt::Debug for Judge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Judge").finish_non_exhaustive()
+    }
+}
+
+fn without_items(mut schema: Value) -> Value {
+    if let Value::Object(schema) = &mut schema {
+        schema.shift_remove("items");
+    }
+    schema
 }
 
 impl Field {
     /// The value in the form it is passed on in, or everything that is wrong with it.
     pub(super) fn settle(&self, value: &Value) -> Result<Value, Vec<String>> {
         let value = self.normal(value).map_err(|problem| vec![problem])?;
-        let mut problems = self.complaints(&value);
-        if let (FieldKind::MultiChoice { .. }, Value::Array(items)) = (&self.kind, &value) {
-            problems.extend(repeated(items));
-        }
+        let problems = self.complaints(&value);
         if problems.is_empty() { Ok(value) } else { Err(problems) }
     }
 
@@ -58,21 +99,38 @@ impl Field {
     }
 
     fn complaints(&self, value: &Value) -> Vec<String> {
-        let Some(validator) = &self.judge.0 else {
+        match (&self.kind, value) {
+            (FieldKind::Choice { options }, _) if !options.iter().any(|choice| *value == choice.value) => {
+                vec![format!("must be one of {}, not {}", values(options), shown(value))]
+            }
+            (FieldKind::MultiChoice { options, .. }, Value::Array(items)) => {
+                let mut texts = self.broken_rules(value);
+                let room = MOST_TEXTS.saturating_sub(texts.len());
+                texts.extend(strangers(items, options, room));
+                texts.extend(repeated(items));
+                texts
+            }
+            _ => self.broken_rules(value),
+        }
+    }
+
+    fn broken_rules(&self, value: &Value) -> Vec<String> {
+        // Nearly every answer is valid, and that is much quicker to see than what is wrong.
+        let Some(validator) = self.judge.validator().filter(|validator| !validator.is_valid(value)) else {
             return Vec::new();
         };
-        // Nearly every answer is valid, and that is much quicker to see than what is wrong.
-        if validator.is_valid(value) {
-            return Vec::new();
-        }
         let errors: Vec<_> = validator.iter_errors(value).collect();
         // Of the wrong type, nothing else that is wrong with it matters.
         if let Some(error) = errors.iter().find(|error| is_whole_type_error(error)) {
             return vec![self.phrase(error)];
         }
         let mut texts: Vec<String> = Vec::new();
-        for text in errors.iter().map(|error| self.phrase(error)) {
-            if texts.len() < MOST_TEXTS && !texts.contains(&text) {
+        for error in &errors {
+            if texts.len() == MOST_TEXTS {
+                break;
+            }
+            let text = self.phrase(error);
+            if !texts.contains(&text) {
                 texts.push(text);
             }
         }
@@ -84,22 +142,9 @@ impl Field {
 
     fn phrase(&self, error: &ValidationError<'_>) -> String {
         let value = error.instance();
-        match (&self.kind, error.kind()) {
-            (
-                FieldKind::Choice { options },
-                ValidationErrorKind::Type { .. }
-                | ValidationErrorKind::Enum { .. }
-                | ValidationErrorKind::OneOfNotValid { .. },
-            ) => {
-                format!("must be one of {}, not {}", values(options), shown(value))
-            }
-            (FieldKind::MultiChoice { options, .. }, _) if !error.instance_path().is_empty() => {
-                format!("has {}, which is not one of {}", shown(value), values(options))
-            }
-            (_, ValidationErrorKind::Type { kind }) => {
-                format!("must be {}, not {}", self.wanted(kind), shown(value))
-            }
-            (_, kind) => phrase(kind, value)
+        match error.kind() {
+            ValidationErrorKind::Type { kind } => format!("must be {}, not {}", self.wanted(kind), shown(value)),
+            kind => phrase(kind, value)
                 .unwrap_or_else(|| format!("is not valid: {}", harmless(&error.to_string(), LONGEST))),
         }
     }
@@ -182,8 +227,23 @@ fn exact(number: &Number) -> Result<Number, String> {
     Ok(whole(number.clone()))
 }
 
+/// Says of at most `room` items that they are not among the choices, of each value once.
+fn strangers(items: &[Value], options: &[Choice], room: usize) -> Vec<String> {
+    let known: HashSet<&str> = options.iter().map(|choice| choice.value.as_str()).collect();
+    let mut told: Vec<&Value> = Vec::new();
+    for item in items.iter().filter(|item| item.as_str().is_none_or(|item| !known.contains(item))) {
+        if told.len() == room {
+            break;
+        }
+        if !told.contains(&item) {
+            told.push(item);
+        }
+    }
+    told.iter().map(|item| format!("has {}, which is not one of {}", shown(item), values(options))).collect()
+}
+
 fn repeated(items: &[Value]) -> Option<String> {
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     let twice = items.iter().filter_map(Value::as_str).find(|item| !seen.insert(*item))?;
     Some(format!("has {} more than once", quoted(twice)))
 }

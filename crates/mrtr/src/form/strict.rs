@@ -167,6 +167,7 @@ impl Builder<'_> {
         let default = reading.default.take();
         let kind = reading.kind.clone().map_err(refuse)?;
         let mut field = Field::new(name, required, kind, reading);
+        // Asking also compiles the rules: answers are judged by what was built once.
         if field.judge.is_blind() {
             let what = "the validator cannot work with its schema, so no answer could be checked";
             return Err(refuse(Oddity::new(what, "simplify it")));

@@ -280,6 +280,36 @@ fn a_long_list_of_choices_may_be_shared() {
 }
 
 #[test]
+fn reading_a_form_compiled_the_pattern_of_every_field() {
+    let field = json!({ "type": "string", "pattern": "^\\w{40}$" });
+    let fields: Map<String, Value> = (0..20_000).map(|n| (format!("f{n}"), field.clone())).collect();
+    let form = Form::lenient(&json!({ "properties": fields }));
+    let compiled = || form.fields().iter().filter(|field| field.judge.is_compiled()).count();
+    assert_eq!((form.fields().len(), compiled()), (20_000, 0));
+    assert_eq!(problems(&form, json!({ "f7": "x" })), [r#""f7" must match the pattern "^\\w{40}$""#]);
+    assert_eq!(compiled(), 1);
+}
+
+#[test]
+fn a_wrong_answer_took_every_choice_through_the_validator() {
+    let start = Instant::now();
+    let values: Vec<String> = (0..200_000).map(|n| format!("value {n}")).collect();
+    let members: Vec<Value> = values.iter().map(|value| json!({ "const": value, "title": value })).collect();
+    for property in [json!({ "enum": values }), json!({ "oneOf": members })] {
+        let several = lenient(json!({ "type": "array", "items": property }));
+        let form = lenient(property);
+        assert!(!form.fields()[0].judge.is_compiled());
+        let said = form.parse_text("x", "nope").unwrap_err().to_string();
+        assert!(said.ends_with(r#""value 7" and 199992 more, not "nope""#), "{said}");
+        assert_eq!(problems(&form, json!({ "x": "nope" })), [said]);
+        assert!(!form.fields()[0].judge.is_compiled());
+        assert_eq!(problems(&several, json!({ "x": vec!["nope"; 1000] })).len(), 2);
+        assert_eq!(accepted(&several, json!({ "x": values }))["x"][199_999], "value 199999");
+    }
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+}
+
+#[test]
 fn malformed_bounds_are_noted_and_do_no_harm() {
     let form = lenient(json!({ "type": "string", "minLength": "3", "maxLength": -1, "title": 4, "format": [] }));
     assert_eq!(form.fields()[0].kind, TEXT);
