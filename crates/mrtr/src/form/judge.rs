@@ -15,6 +15,7 @@ use serde_json::{Map, Number, Value, json};
 use super::field::{Choice, Field, FieldKind, TextFormat};
 use super::keywords::{EXACT, whole};
 use super::problem::{count, harmless, list, quoted, shown};
+use super::resolve::weight;
 
 /// The rules of one field. They are compiled when the first value is judged: a form may have
 /// thousands of fields, and a person answers a few.
@@ -42,6 +43,19 @@ impl Judge {
         };
         let extras = if matches!(kind, FieldKind::Unsupported { .. }) { Map::new() } else { extras };
         Self { rules, extras, compiled: OnceLock::new() }
+    }
+
+    /// The rules that can be judged without compiling a pattern.
+    pub(super) fn without_patterns(&self) -> Self {
+        let rules = self.rules.clone().filter(|rules| patterns(rules) == 0);
+        let mut extras = self.extras.clone();
+        extras.shift_remove("pattern");
+        Self { rules, extras, compiled: OnceLock::new() }
+    }
+
+    /// How many patterns there are to compile.
+    pub(super) fn patterns(&self) -> usize {
+        self.rules.as_ref().map_or(0, patterns) + usize::from(self.extras.contains_key("pattern"))
     }
 
     /// Whether there are no rules at all: everything is accepted, and the peer has the last word.
@@ -114,11 +128,26 @@ impl Field {
         }
     }
 
+    /// Whether a peer's value can be judged, and what is wrong with it told, in no time. What forms
+    /// have no control for may apply every part of its schema to every part of the value.
+    pub(super) fn is_quick_to_judge(&self, value: &Value) -> bool {
+        match &self.kind {
+            FieldKind::Unsupported { schema, .. } => {
+                let sizes = weight(schema, usize::MAX).zip(weight(value, usize::MAX));
+                sizes.is_some_and(|(schema, value)| schema.saturating_mul(value) <= MOST_WORK)
+            }
+            _ => true,
+        }
+    }
+
     fn broken_rules(&self, value: &Value) -> Vec<String> {
         // Nearly every answer is valid, and that is much quicker to see than what is wrong.
         let Some(validator) = self.judge.validator().filter(|validator| !validator.is_valid(value)) else {
             return Vec::new();
         };
+        if !self.is_quick_to_judge(value) {
+            return vec![NOT_VALID.to_owned()];
+        }
         let errors: Vec<_> = validator.iter_errors(value).collect();
         // Of the wrong type, nothing else that is wrong with it matters.
         if let Some(error) = errors.iter().find(|error| is_whole_type_error(error)) {
@@ -135,7 +164,7 @@ impl Field {
             }
         }
         if texts.is_empty() {
-            texts.push("is not valid".to_owned());
+            texts.push(NOT_VALID.to_owned());
         }
         texts
     }
@@ -288,6 +317,28 @@ fn refers(schema: &Value) -> bool {
         _ => false,
     }
 }
+
+/// The patterns anywhere in a schema.
+fn patterns(schema: &Value) -> usize {
+    match schema {
+        Value::Object(keywords) => keywords
+            .iter()
+            .map(|(key, value)| match (key.as_str(), value) {
+                ("pattern", Value::String(_)) => 1,
+                ("patternProperties", Value::Object(members)) => members.len() + patterns(value),
+                _ => patterns(value),
+            })
+            .sum(),
+        Value::Array(items) => items.iter().map(patterns).sum(),
+        _ => 0,
+    }
+}
+
+const NOT_VALID: &str = "is not valid";
+
+/// Most bytes of schema times bytes of value that are explained: a thousand numbers by a thousand
+/// rules, as each counts for its size in memory.
+const MOST_WORK: usize = 1 << 31;
 
 /// Room for one compiled pattern; a peer's form may have hundreds.
 const PATTERN_BYTES: usize = 256 * 1024;

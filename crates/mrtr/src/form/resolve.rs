@@ -48,7 +48,7 @@ impl<'a> Document<'a> {
 }
 
 /// Roughly the bytes `value` takes, unless they are more than `limit`.
-fn weight(value: &Value, limit: usize) -> Option<usize> {
+pub(super) fn weight(value: &Value, limit: usize) -> Option<usize> {
     let limit = limit.checked_sub(NODE)?;
     let left = match value {
         Value::String(text) => limit.checked_sub(text.len())?,
