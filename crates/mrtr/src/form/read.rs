@@ -147,7 +147,8 @@ fn multi_choice(document: &Document<'_>, keywords: &mut Keywords) -> Result<Fiel
         return Err(Oddity::new("tuples cannot be asked in a form", "use one field for each part"));
     }
     let items = keywords.schema.shift_remove("items").unwrap_or(Value::Bool(true));
-    let mut items = resolve(document, &items).map_err(|_| not_choices())?.schema;
+    let unread = |oddity| if document.is_spent() { oddity } else { not_choices() };
+    let mut items = resolve(document, &items).map_err(unread)?.schema;
     if items.shift_remove("type").is_some_and(|name| name != "string") {
         return Err(not_choices());
     }

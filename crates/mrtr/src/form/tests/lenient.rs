@@ -273,6 +273,15 @@ fn many_fields_that_refer_to_many_choices_took_memory_for_every_pair() {
 }
 
 #[test]
+fn a_list_whose_choices_are_one_copy_too_many_says_so() {
+    let list = json!({ "type": "array", "items": { "$ref": "#/$defs/P" } });
+    let fields: Map<String, Value> = (0..1000).map(|n| (format!("f{n}"), list.clone())).collect();
+    let form = Form::lenient(&json!({ "properties": fields, "$defs": { "P": { "enum": vec!["a"; 1000] } } }));
+    let FieldKind::Unsupported { reason, .. } = &form.fields()[999].kind else { panic!("one field too many") };
+    assert!(reason.contains("references repeat too much"), "{reason}");
+}
+
+#[test]
 fn a_long_list_of_choices_may_be_shared() {
     assert_eq!(choices(&sharing(8, 5000)), 40_000);
     assert_eq!(choices(&sharing(1, 100_000)), 100_000);
