@@ -1,8 +1,10 @@
 //! Prompts that a person can always leave: Esc offers decline and cancel, Ctrl-C stops the call.
 
 use std::fmt;
+use std::io;
 
 use anstyle::Style;
+use crossterm::terminal::{Clear, ClearType};
 use inquire::{InquireError, Select};
 use mrtr::client::{Answer, Ask, NotAnswered};
 
@@ -40,7 +42,7 @@ pub(super) fn insist<T>(prompt: impl Fn() -> Result<T, InquireError>) -> Result<
         match prompt() {
             Ok(value) => return Ok(value),
             Err(InquireError::OperationCanceled) => leave()?,
-            Err(InquireError::OperationInterrupted) => return Err(Left::Stopped),
+            Err(InquireError::OperationInterrupted) => return Err(stopped()),
             Err(error) => return Err(Left::Broken(error)),
         }
     }
@@ -53,9 +55,17 @@ fn leave() -> Result<(), Left> {
         Ok(Way::Back) | Err(InquireError::OperationCanceled) => Ok(()),
         Ok(Way::Decline) => Err(Left::Declined),
         Ok(Way::Cancel) => Err(Left::Cancelled),
-        Ok(Way::Stop) | Err(InquireError::OperationInterrupted) => Err(Left::Stopped),
+        Ok(Way::Stop) => Err(Left::Stopped),
+        Err(InquireError::OperationInterrupted) => Err(stopped()),
         Err(error) => Err(Left::Broken(error)),
     }
+}
+
+/// An interrupted prompt leaves the cursor above its last line of help, which would stick out of what is said next.
+fn stopped() -> Left {
+    // Nothing but looks depends on it.
+    let _ = crossterm::execute!(io::stderr(), Clear(ClearType::FromCursorDown));
+    Left::Stopped
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
