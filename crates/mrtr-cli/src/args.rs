@@ -153,12 +153,13 @@ const CALL_HELP: &str = concat!(
     "\
 Examples:
   mrtr call http://127.0.0.1:8080/mcp deploy_release service=api version=4.8.1
-  mrtr call http://127.0.0.1:8080/mcp deploy_release service=api version=4.8.1 \\
-      --answer confirm_prod.confirm=yes
-  mrtr call https://mcp.example.com/mcp search query=rust limit:=5 --json | jq .
+  mrtr call http://127.0.0.1:8080/mcp deploy_release service=api \\
+      version=4.8.1 --answer confirm_prod.confirm=yes
+  mrtr call https://mcp.example.com/mcp search query=rust limit:=5 --json
 
-Questions that no flag answers are asked in the terminal. Without a terminal the call ends with
-exit code 5, and says which flags it needs.
+Questions that no flag answers are asked in the terminal. Without a terminal the
+call ends with exit code 5, and says which flags it needs. A page that a flag
+accepts is shown on stderr; only http and https pages are accepted that way.
 
 ",
     exit_codes!()
@@ -178,10 +179,11 @@ Examples:
   mrtr demo cancel_subscription --answer confirmed.confirmed=yes
   mrtr demo --decline confirm_prod
 
-It starts two server processes that share a key and nothing else, and calls the tool through a
-front that takes turns between them. The one that asks is killed before the answer goes back; the
-other one completes the call, from nothing but what the client sends. A table of the rounds
-follows. Nothing is really deployed, cancelled, filed or provisioned.
+It starts two server processes that share a key and nothing else, and calls the
+tool through a front that takes turns between them. The one that asks is killed
+before the answer goes back; the other one completes the call, from nothing but
+what the client sends. A table of the rounds follows. Nothing is really
+deployed, cancelled, filed or provisioned.
 
 ",
     exit_codes!()
@@ -192,20 +194,39 @@ Examples:
   mrtr demo-server
   MRTR_KEYS=$(mrtr keygen) mrtr demo-server --listen 127.0.0.1:0 --name alpha
 
-The first line on stdout says where it listens. MRTR_KEYS holds the keys that seal request states;
-all instances of a fleet need the same. Without it a random key is made, and only this process can
-go on with what it asked. RUST_LOG says how much is logged to stderr.";
+The first line on stdout says where it listens. MRTR_KEYS holds the keys that
+seal request states; all instances of a fleet need the same. Without it a random
+key is made, and only this process can go on with what it asked. RUST_LOG says
+how much is logged to stderr.";
 
 const KEYGEN_HELP: &str = "\
 Examples:
   export MRTR_KEYS=$(mrtr keygen)
 
-A server seals what it must remember of an unfinished call into the request state, which the client
-carries. Give all instances of a server the same keys, and nobody else: who has a key can write
-states.
+A server seals what it must remember of an unfinished call into the request
+state, which the client carries. Give all instances of a server the same keys,
+and nobody else: who has a key can write states.
 
-MRTR_KEYS holds one key or several, separated by commas. The first seals, all of them open. To
-rotate without failing a call that is under way, roll out one step after the other everywhere:
+MRTR_KEYS holds one key or several, separated by commas. The first seals, all of
+them open. To rotate without failing a call that is under way, roll out one step
+after the other everywhere:
   1. MRTR_KEYS=OLD,NEW   every instance can open what NEW will seal
   2. MRTR_KEYS=NEW,OLD   NEW seals
-  3. MRTR_KEYS=NEW       once the states sealed with OLD have expired (10 minutes by default)";
+  3. MRTR_KEYS=NEW       once what OLD sealed has expired (10 minutes, unless
+                         the server says otherwise)";
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn help_texts_fit_80_columns() {
+        let command = Cli::command();
+        let texts = command.get_subcommands().chain([&command]).filter_map(|command| command.get_after_help());
+        for line in texts.flat_map(|text| text.to_string().lines().map(str::to_owned).collect::<Vec<_>>()) {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+    }
+}

@@ -8,6 +8,7 @@ mod command;
 mod demo;
 mod exit;
 mod report;
+mod signal;
 mod term;
 
 use std::process::ExitCode;

@@ -10,8 +10,8 @@ use super::arguments;
 use super::trace::{Trace, patience};
 use crate::args::{CallArgs, Show};
 use crate::exit::{Exit, Failure};
-use crate::report;
 use crate::term::{self, Terminal, escape};
+use crate::{report, signal};
 
 /// Runs the command.
 pub(crate) async fn run(args: CallArgs) -> Result<Exit, Failure> {
@@ -72,11 +72,13 @@ pub(crate) async fn run_with(
     Ok(Finished { exit: exit(&output), rounds: output.rounds })
 }
 
-/// Runs until Ctrl-C, which abandons the call: the connection closes, nothing more is sent.
+/// Runs until Ctrl-C or SIGTERM, which abandon the call: the connection closes, nothing more is sent.
 async fn stoppable<T>(call: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let stop =
+        signal::stop().map_err(|error| Failure::new(Exit::Failed, format!("cannot watch for signals: {error}")))?;
     tokio::select! {
         outcome = call => outcome,
-        _ = tokio::signal::ctrl_c() => {
+        () = stop => {
             term::restore();
             Err(Failure::new(Exit::Refused, "stopped; nothing more was sent"))
         }

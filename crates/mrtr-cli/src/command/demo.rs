@@ -84,7 +84,7 @@ fn cannot_listen(error: &io::Error) -> Failure {
 fn with_example(mut failure: Failure, example: &Example) -> Failure {
     if failure.exit == Exit::Unanswered {
         let Example { name, answers, .. } = example;
-        failure.message += &format!("\nall questions of this demo at once:\n  mrtr demo {name} {answers}");
+        failure.message += &format!("\nthe whole demo without a terminal:\n  mrtr demo {name} {answers}");
     }
     failure
 }

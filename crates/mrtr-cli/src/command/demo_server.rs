@@ -13,7 +13,7 @@ use tracing_subscriber::EnvFilter;
 use crate::args::DemoServerArgs;
 use crate::demo::{INSTANCE_HEADER, tools};
 use crate::exit::{Exit, Failure};
-use crate::term;
+use crate::{signal, term};
 
 /// Runs the command.
 pub(crate) async fn run(args: DemoServerArgs) -> Result<Exit, Failure> {
@@ -27,7 +27,7 @@ pub(crate) async fn run(args: DemoServerArgs) -> Result<Exit, Failure> {
     let service = service.response_header(INSTANCE_HEADER.parse().expect("a valid header name"), instance);
 
     // Watched before anybody can know that there is something to stop.
-    let signal = stop_signal().map_err(|error| failed(format!("cannot watch for signals: {error}")))?;
+    let signal = signal::stop().map_err(|error| failed(format!("cannot watch for signals: {error}")))?;
     let cannot_listen = |error: io::Error| failed(format!("cannot listen on {}: {error}", args.listen));
     let listener = TcpListener::bind(&args.listen).await.map_err(cannot_listen)?;
     let address = listener.local_addr().map_err(cannot_listen)?;
@@ -56,30 +56,6 @@ fn log(level: &str) {
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal() && !is_plain)
         .init();
-}
-
-/// SIGTERM or Ctrl-C, from this call on.
-#[cfg(unix)]
-fn stop_signal() -> io::Result<impl Future<Output = ()>> {
-    use tokio::signal::unix::{SignalKind, signal};
-
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    })
-}
-
-#[cfg(not(unix))]
-fn stop_signal() -> io::Result<impl Future<Output = ()>> {
-    Ok(async {
-        if tokio::signal::ctrl_c().await.is_err() {
-            pending::<()>().await;
-        }
-    })
 }
 
 /// Waits for the end of standard input: whoever held its other end is gone.

@@ -1,8 +1,10 @@
 //! Prompts that a person can always leave: Esc offers decline and cancel, Ctrl-C stops the call.
 
 use std::fmt;
+use std::io;
 
 use anstyle::Style;
+use crossterm::terminal::{Clear, ClearType};
 use inquire::{InquireError, Select};
 use mrtr::client::{Answer, Ask, NotAnswered};
 
@@ -40,7 +42,7 @@ pub(super) fn insist<T>(prompt: impl Fn() -> Result<T, InquireError>) -> Result<
         match prompt() {
             Ok(value) => return Ok(value),
             Err(InquireError::OperationCanceled) => leave()?,
-            Err(InquireError::OperationInterrupted) => return Err(Left::Stopped),
+            Err(InquireError::OperationInterrupted) => return Err(stopped()),
             Err(error) => return Err(Left::Broken(error)),
         }
     }
@@ -53,9 +55,17 @@ fn leave() -> Result<(), Left> {
         Ok(Way::Back) | Err(InquireError::OperationCanceled) => Ok(()),
         Ok(Way::Decline) => Err(Left::Declined),
         Ok(Way::Cancel) => Err(Left::Cancelled),
-        Ok(Way::Stop) | Err(InquireError::OperationInterrupted) => Err(Left::Stopped),
+        Ok(Way::Stop) => Err(Left::Stopped),
+        Err(InquireError::OperationInterrupted) => Err(stopped()),
         Err(error) => Err(Left::Broken(error)),
     }
+}
+
+/// An interrupted prompt leaves the cursor above its last line of help, which would stick out of what is said next.
+fn stopped() -> Left {
+    // Nothing but looks depends on it.
+    let _ = crossterm::execute!(io::stderr(), Clear(ClearType::FromCursorDown));
+    Left::Stopped
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,20 +122,29 @@ pub(super) fn page_size(choices: usize) -> usize {
 /// Prints who asks, for what, and the message, a page at a time if it is long.
 pub(super) fn introduce(ask: &Ask) -> Result<(), Left> {
     let (columns, rows) = screen();
-    let bold = Style::new().bold();
     let called = ask.server_name.as_deref().map(|name| format!(" (it calls itself {name:?})")).unwrap_or_default();
     let of = if ask.count > 1 { format!(" [question {} of {}]", ask.number, ask.count) } else { String::new() };
     anstream::eprintln!();
-    anstream::eprintln!(
-        "{bold}{}{bold:#} asks for {}{}{of}",
-        escape::line(&ask.server),
-        escape::line(&ask.target),
-        escape::line(&called)
-    );
+    for line in header(&ask.server, &format!(" asks for {}{called}{of}", ask.target), columns) {
+        anstream::eprintln!("{line}");
+    }
     let lines = wrap(&escape::block(ask.message().trim_end()), columns.saturating_sub(2));
     read_through(&lines, rows.saturating_sub(8))?;
     anstream::eprintln!("{}", dim("  (Esc: decline or cancel, Ctrl-C: stop the call)"));
     Ok(())
+}
+
+/// The server and what is said about it, in lines that fit; the server in bold, if it has room in the first.
+fn header(server: &str, about: &str, columns: usize) -> Vec<String> {
+    let server = escape::line(server);
+    let mut lines = wrap(&format!("{server}{}", escape::line(about)), columns);
+    let bold = Style::new().bold();
+    if let Some(first) = lines.first_mut()
+        && let Some(rest) = first.strip_prefix(&server)
+    {
+        *first = format!("{bold}{server}{bold:#}{rest}");
+    }
+    lines
 }
 
 /// Prints lines; after each page, the person decides whether to see more.
@@ -147,4 +166,22 @@ fn read_through(lines: &[String], page: usize) -> Result<(), Left> {
 pub(super) fn dim(text: &str) -> String {
     let dimmed = Style::new().dimmed();
     format!("{dimmed}{text}{dimmed:#}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_breaks_where_the_screen_ends() {
+        let server = "http://127.0.0.1:38123/mcp";
+        let lines = header(server, " asks for provision (it calls itself \"mrtr-demo\") [question 1 of 2]", 80);
+        let plain = |line: &String| anstream::adapter::strip_str(line).to_string();
+        assert_eq!(
+            lines.iter().map(plain).collect::<Vec<_>>(),
+            ["http://127.0.0.1:38123/mcp asks for provision (it calls itself \"mrtr-demo\")", "[question 1 of 2]"]
+        );
+        assert!(lines[0].starts_with("\u{1b}[1mhttp://127.0.0.1:38123/mcp\u{1b}[0m asks"), "{lines:?}");
+        assert!(header(&"x".repeat(100), " asks", 80).iter().all(|line| line.len() <= 80));
+    }
 }

@@ -1,12 +1,16 @@
 //! `mrtr demo` and `mrtr demo-server`: real processes, and none of them left behind.
 
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::terminal::{CTRL_C, DOWN, ENTER, Person};
-use crate::{Ran, mrtr};
+use crate::{Ran, mrtr, server};
 
+/// As Linux numbers it on the common architectures.
+const O_NOCTTY: i32 = 0o400;
 const DAMAGE: &str = "description.description=The lid is cracked, the box was wet.";
 
 /// Runs `mrtr demo` without a terminal, and checks what is true of every run: both servers are gone.
@@ -162,6 +166,42 @@ fn a_person_can_say_no() {
 fn ctrl_c_leaves_no_server_behind() {
     let (person, [alpha, beta]) = at_the_question();
     person.types(CTRL_C).sees("stopped").exits(4);
+    assert_eq!((state(&alpha), state(&beta)), (None, None));
+}
+
+/// The settings of the terminal a process is in, as `stty` has them.
+fn settings(terminal: &File) -> String {
+    let stdin = terminal.try_clone().expect("a descriptor");
+    let output = Command::new("stty").arg("-a").stdin(stdin).output().expect("stty runs");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+#[track_caller]
+fn sigterm_puts_the_terminal_back(person: Person) {
+    // Without O_NOCTTY the terminal would become the tests' own.
+    let path = std::fs::read_link(format!("/proc/{}/fd/0", person.pid())).expect("a terminal");
+    let terminal = File::options().read(true).custom_flags(O_NOCTTY).open(path).expect("a terminal");
+    assert!(settings(&terminal).contains(" -icanon"), "the prompt reads key by key");
+    signal("-TERM", &person.pid());
+    // Said when the terminal is back, so that the words stand where they belong.
+    let person = person.sees("stopped; nothing more was sent");
+    let settings = settings(&terminal);
+    assert!(settings.contains(" icanon"), "{settings}");
+    // A terminal that somebody has open does not end.
+    drop(terminal);
+    person.exits(4);
+}
+
+#[test]
+fn sigterm_at_a_prompt_puts_the_terminal_back() {
+    let person = Person::runs(&["call", &server::start(), "deploy", "service=api"]).sees("Confirm production deploy");
+    sigterm_puts_the_terminal_back(person.sees("yes or no"));
+}
+
+#[test]
+fn sigterm_at_a_prompt_of_the_demo_leaves_no_server_behind() {
+    let (person, [alpha, beta]) = at_the_question();
+    sigterm_puts_the_terminal_back(person.sees("yes or no"));
     assert_eq!((state(&alpha), state(&beta)), (None, None));
 }
 

@@ -111,6 +111,11 @@ fn ctrl_c_stops_the_call() {
 }
 
 #[test]
+fn ctrl_c_leaves_nothing_of_the_prompt_below() {
+    Person::calls(&["hostile"]).sees("to move, enter to select").types(CTRL_C).sees("\u{1b}[Jmrtr: stopped").exits(4);
+}
+
+#[test]
 fn every_kind_of_field_is_asked_checked_and_reviewed() {
     Person::calls(&["book", "--answer", "trip.note=quiet room"])
         .sees("city")
