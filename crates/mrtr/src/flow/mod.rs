@@ -1,6 +1,6 @@
 //! The replay engine: a handler is one straight async function, and every round runs it from the top.
 //!
-//! What earlier rounds settled comes back from the [`journal`](Journal) at once; the first thing that is not settled ends
+//! What earlier rounds settled comes back from the journal at once; the first thing that is not settled ends
 //! the round. The module does no I/O and has no clock of its own: it polls the one future it is given.
 //!
 //! - `journal`: what rounds settled, in call order; the only thing that survives a round.
