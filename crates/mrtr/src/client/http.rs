@@ -18,6 +18,7 @@ use thiserror::Error;
 use url::Url;
 
 use super::{BoxFuture, Incoming, Outgoing, Transport, TransportError};
+use crate::wire::json::Object;
 
 /// A transport over HTTP/1.1, in the clear or over TLS.
 ///
@@ -214,7 +215,7 @@ fn is_response(message: &str) -> bool {
         #[serde(borrow)]
         method: Option<&'a RawValue>,
     }
-    !matches!(serde_json::from_str(message), Ok(Head { method: Some(_) }))
+    !matches!(serde_json::from_str(message), Ok(Object(Head { method: Some(_) })))
 }
 
 /// Builds the TLS configuration with its own crypto provider: a library does not install one for the whole process.

@@ -75,6 +75,64 @@ async fn malformed_rounds_name_the_place() {
 }
 
 #[tokio::test]
+async fn a_question_that_cannot_be_read_is_put_to_nobody() {
+    let deep = format!("{}1{}", "[".repeat(130), "]".repeat(130));
+    let empty = r#"{"type":"object","properties":{}}"#;
+    for (params, expected) in [
+        (r#"{"message":"M"}"#.to_owned(), "params.requestedSchema is missing"),
+        (r#"{"message":"M","requestedSchema":null}"#.to_owned(), "params.requestedSchema is malformed"),
+        (r#"{"message":"M","requestedSchema":[]}"#.to_owned(), "params.requestedSchema is malformed"),
+        (r#"{"message":"M","requestedSchema":{"title":"\ud800"}}"#.to_owned(), "params.requestedSchema is malformed"),
+        (format!(r#"{{"message":"M","requestedSchema":{{"x":{deep}}}}}"#), "params.requestedSchema is malformed"),
+        (format!(r#"{{"message":"\ud800","requestedSchema":{empty}}}"#), "params.message is malformed"),
+        (format!(r#"{{"message":7,"requestedSchema":{empty}}}"#), "params.message is malformed"),
+        (format!(r#"{{"requestedSchema":{empty}}}"#), "params.message is missing"),
+        (format!(r#"{{"message":"M","requestedSchema":{empty},"\ud800":1}}"#), "params is malformed"),
+        (format!(r#"{{"message":"M","requestedSchema":{{}},"requestedSchema":{empty}}}"#), "params is malformed"),
+        (r#"{"mode":"url","message":"M","url":7}"#.to_owned(), "params.url is malformed"),
+        (r#"{"mode":"url","message":"M"}"#.to_owned(), "params.url is missing"),
+    ] {
+        let round = format!(
+            r#"{{"id":"ID","result":{{"resultType":"input_required","inputRequests":{{"k":{{"method":"elicitation/create","params":{params}}}}}}}}}"#
+        );
+        let server = Playback::new([round]);
+        let nobody_is_asked = async |_: Ask| -> Result<Answer, crate::client::NotAnswered> { unreachable!() };
+        let error = call(&server, Responders::new().elicitation(nobody_is_asked)).await.unwrap_err();
+        assert!(matches!(error, CallError::Protocol { .. }), "{error:?}");
+        let text = error.to_string();
+        assert!(text.contains(&format!("inputRequests[\"k\"].{expected}")), "{params}: {text}");
+        assert_eq!(server.sent().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_form_without_fields_is_still_a_question() {
+    let empty = json!({ "method": "elicitation/create", "params": { "message": "M",
+        "requestedSchema": { "type": "object", "properties": {} } } });
+    let server = Playback::new([asks(&json!({ "k": empty }), None), done("")]);
+    call(&server, Responders::new().form(crate::client::Scripted::new().accept("k"))).await.unwrap();
+    assert_eq!(server.sent_params()[1]["inputResponses"]["k"], json!({ "action": "accept", "content": {} }));
+}
+
+#[tokio::test]
+async fn objects_written_as_arrays_are_refused_without_names_of_our_types() {
+    let entry = |entry: &str| {
+        format!(r#"{{"id":"ID","result":{{"resultType":"input_required","inputRequests":{{"k":{entry}}}}}}}"#)
+    };
+    for (body, expected) in [
+        (r#"["ID",{"content":[]},null]"#.to_owned(), "not a JSON-RPC message"),
+        (r#"{"id":"ID","result":["complete",null,null,null]}"#.to_owned(), "the result is malformed"),
+        (r#"{"id":"ID","result":7}"#.to_owned(), "the result is malformed"),
+        (r#"{"id":"ID","error":[-32602,"m",null]}"#.to_owned(), "the error is malformed"),
+        (entry(r#"["roots/list",{}]"#), "inputRequests[\"k\"] is malformed"),
+    ] {
+        let text = failure([body.clone()]).await;
+        assert!(text.contains(expected) && text.contains("expected an object"), "{body}: {text}");
+        assert!(!text.contains("struct"), "{text}");
+    }
+}
+
+#[tokio::test]
 async fn a_key_that_comes_twice_is_refused() {
     let form = form();
     let round = format!(
