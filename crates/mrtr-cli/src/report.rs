@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use mrtr::client::{Ask, CallError, Kind, Misfit};
-use mrtr::form::{Field, FieldKind, Form};
+use mrtr::form::{Field, FieldKind, Form, Problem};
 use serde_json::Value;
 
 use crate::exit::{Exit, Failure};
@@ -31,9 +31,12 @@ fn responder(round: u32, key: String, cause: Box<dyn Error + Send + Sync>) -> Fa
 }
 
 fn misfitting(key: &str, misfit: &Misfit) -> String {
-    let field = misfit.problem.field.as_deref().unwrap_or("FIELD");
-    let flag = escape::line(&format!("--answer {key}.{field}"));
-    format!("{flag}: it {}; the question was not answered", misfit.problem.text)
+    let line = |problem: &Problem| {
+        let field = problem.field.as_deref().unwrap_or("FIELD");
+        format!("{}: it {}", escape::line(&format!("--answer {key}.{field}")), problem.text)
+    };
+    let lines: Vec<_> = misfit.problems.iter().map(line).collect();
+    format!("{}; the question was not answered", lines.join("\n"))
 }
 
 /// Names each question and the flags that answer it.

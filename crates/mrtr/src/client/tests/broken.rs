@@ -208,10 +208,40 @@ async fn legacy_servers_are_recognised() {
     let no_session =
         r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}"#;
     let python = r#"{"jsonrpc":"2.0","id":"ID","error":{"code":-32600,"message":"Bad Request: Missing session ID"}}"#;
-    for response in [http(400, no_session), http(400, python), http(405, ""), http(404, "Not Found")] {
+    for response in [http(400, no_session), http(400, python), http(405, ""), http(400, "Bad Request")] {
         let text = http_failure(response).await;
         assert!(text.contains("looks like a legacy server that wants `initialize` first"), "{text}");
     }
     let modern = http(404, &error(-32601, "Method not found", &Value::Null));
     assert_eq!(http_failure(modern).await, "server error -32601: Method not found");
+}
+
+#[tokio::test]
+async fn an_error_code_of_its_own_does_not_make_a_server_legacy() {
+    let own = http(400, &error(-32000, "Quota exhausted", &Value::Null));
+    assert_eq!(http_failure(own).await, "server error -32000: Quota exhausted");
+    let late = http(400, &error(-32000, "Server not initialized", &Value::Null));
+    let server = Playback::with([Incoming::ok(asks(&json!({ "k": form() }), None)), late]);
+    let text = call(&server, yes()).await.unwrap_err().to_string();
+    assert_eq!(text, "server error -32000: Server not initialized");
+}
+
+#[tokio::test]
+async fn a_result_below_an_http_error_is_no_result() {
+    for (status, body) in [(500, done("x")), (404, done("x")), (302, done("x")), (503, wait("s"))] {
+        let text = http_failure(http(status, &body)).await;
+        assert_eq!(text, format!("the server broke the protocol in round 1: a result came with HTTP status {status}"));
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_mcp_endpoint_gets_a_hint() {
+    assert_eq!(
+        http_failure(http(404, "Not Found")).await,
+        "playback answered HTTP 404 (Not Found): check the path of the URL, an MCP endpoint is usually at /mcp"
+    );
+    for status in [200, 400, 405] {
+        let text = http_failure(http(status, "<!doctype html>\n<p>Welcome")).await;
+        assert!(text.ends_with("(<!doctype html>); is this an MCP endpoint?"), "{text}");
+    }
 }

@@ -133,6 +133,12 @@ async fn a_script_that_does_not_fit_names_the_field() {
     for (script, expected) in [
         (script().answer_text("trip", "nights", "abc"), "\"nights\" must be a whole number, not \"abc\""),
         (script().answer("trip", "city", "X"), "\"city\" must have at least 2 characters"),
+        (
+            script().answer("trip", "city", "X").answer_text("trip", "nights", "abc").answer("trip", "town", "Y"),
+            "\"nights\" must be a whole number, not \"abc\"; \
+             \"town\" is not asked: the form has \"city\", \"nights\", \"note\"; \
+             \"city\" must have at least 2 characters",
+        ),
         (script().answer("trip", "town", "Oslo"), "\"town\" is not asked: the form has \"city\", \"nights\", \"note\""),
         (script().answer("pay", "city", "Oslo"), "\"city\" is not asked: this is URL elicitation"),
     ] {
