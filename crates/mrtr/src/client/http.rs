@@ -54,7 +54,10 @@ impl HttpTransport {
                 return Err(invalid(error.to_string()));
             }
             _ => {
-                return Err(invalid(format!("expected a URL that begins with http:// or https://{}", with_scheme(url))));
+                return Err(invalid(format!(
+                    "expected a URL that begins with http:// or https://{}",
+                    with_scheme(url)
+                )));
             }
         };
         if !parsed.username().is_empty() || parsed.password().is_some() {
