@@ -217,7 +217,10 @@ fn check_elicitation(key: &str, kind: Kind, params: &RawValue) -> Result<(), Str
         .map_err(|error| format!("inputRequests[{key:?}].params is malformed: {error}"))?;
     let member = |name: &str| {
         let place = format!("inputRequests[{key:?}].params.{name}");
-        members.get(name).copied().map(|raw| (place.clone(), raw)).ok_or(format!("{place} is missing"))
+        match members.get(name) {
+            Some(raw) => Ok((place, *raw)),
+            None => Err(format!("{place} is missing")),
+        }
     };
     let (place, message) = member("message")?;
     serde_json::from_str::<String>(message.get()).map_err(|error| format!("{place} is malformed: {error}"))?;
