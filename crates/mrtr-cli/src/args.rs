@@ -72,7 +72,7 @@ pub(crate) struct DemoArgs {
 #[command(after_help = DEMO_SERVER_HELP)]
 pub(crate) struct DemoServerArgs {
     /// The address to listen on; port 0 takes a free one.
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080", value_parser = listen_address)]
     pub(crate) listen: String,
     /// What the instance calls itself, in the header x-mrtr-instance of every response.
     #[arg(long, value_name = "NAME", default_value = "demo", value_parser = instance_name)]
@@ -80,6 +80,12 @@ pub(crate) struct DemoServerArgs {
     /// Stop when standard input ends too, as it does when the process that started this one is gone.
     #[arg(long, hide = true)]
     pub(crate) until_stdin_closes: bool,
+}
+
+fn listen_address(text: &str) -> Result<String, &'static str> {
+    let parts = text.rsplit_once(':');
+    let is_address = parts.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+    is_address.then(|| text.to_owned()).ok_or("expected HOST:PORT, such as 127.0.0.1:8080")
 }
 
 fn instance_name(text: &str) -> Result<String, &'static str> {
@@ -155,7 +161,15 @@ Examples:
   mrtr call http://127.0.0.1:8080/mcp deploy_release service=api version=4.8.1
   mrtr call http://127.0.0.1:8080/mcp deploy_release service=api \\
       version=4.8.1 --answer confirm_prod.confirm=yes
+  mrtr call http://127.0.0.1:8080/mcp deploy_release service=api \\
+      version=4.8.1 --decline confirm_prod
   mrtr call https://mcp.example.com/mcp search query=rust limit:=5 --json
+  mrtr call https://mcp.example.com/mcp search query=rust --trace \\
+      --header 'Authorization: Bearer TOKEN'
+  mrtr call https://mcp.example.com/mcp book --answer trip.extras=wifi,meal
+      (a list in an answer)
+  mrtr call https://mcp.example.com/mcp pay --answer page=accept
+      (open a page, or agree to a form without fields)
 
 Questions that no flag answers are asked in the terminal. Without a terminal the
 call ends with exit code 5, and says which flags it needs. A page that a flag

@@ -36,7 +36,7 @@ Exit codes:
   1  protocol or transport error
   2  usage: wrong flags, arguments or answers
   3  the tool reported an error
-  4  the user declined, cancelled or stopped
+  4  the user declined, cancelled or stopped (Ctrl-C)
   5  input was needed and nobody could be asked"
     };
 }

@@ -1,11 +1,13 @@
 //! Errors of the library, in the words of the command line.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 
 use mrtr::client::{Ask, CallError, Kind, Misfit};
-use mrtr::form::{Field, FieldKind, Form};
+use mrtr::form::{Field, FieldKind, Form, Problem};
 use serde_json::Value;
 
+use crate::command::did_you_mean;
 use crate::exit::{Exit, Failure};
 use crate::term::{escape, page};
 
@@ -13,7 +15,7 @@ use crate::term::{escape, page};
 pub(crate) fn failure(error: CallError) -> Failure {
     match error {
         CallError::Abandoned { .. } => Failure::new(Exit::Refused, "stopped; nothing more was sent"),
-        CallError::Unanswered { questions } => Failure::new(Exit::Unanswered, unanswered(&questions)),
+        CallError::Unanswered { questions } => unanswered(&questions, &BTreeSet::new()),
         CallError::Responder { round, key, cause } => responder(round, key, cause),
         CallError::Invalid(what) => Failure::usage(what),
         error => Failure::new(Exit::Failed, quoted(&error.to_string())),
@@ -21,23 +23,39 @@ pub(crate) fn failure(error: CallError) -> Failure {
 }
 
 fn responder(round: u32, key: String, cause: Box<dyn Error + Send + Sync>) -> Failure {
-    if let Some(misfit) = cause.downcast_ref::<Misfit>() {
-        return Failure::usage(misfitting(&key, misfit));
-    }
     match cause.downcast::<Failure>() {
         Ok(failure) => *failure,
         Err(cause) => Failure::new(Exit::Failed, CallError::Responder { round, key, cause }.to_string()),
     }
 }
 
-fn misfitting(key: &str, misfit: &Misfit) -> String {
-    let field = misfit.problem.field.as_deref().unwrap_or("FIELD");
-    let flag = escape::line(&format!("--answer {key}.{field}"));
-    format!("{flag}: it {}; the question was not answered", misfit.problem.text)
+/// Names the flags that do not fit a question, and what is wrong with each.
+pub(crate) fn misfitting(ask: &Ask, misfit: &Misfit) -> Failure {
+    let form = Form::lenient(&ask.requested_schema());
+    let names: Vec<_> = form.fields().iter().map(|field| field.name.as_str()).collect();
+    let line = |problem: &Problem| {
+        let field = problem.field.as_deref().unwrap_or("FIELD");
+        let is_unknown = ask.kind == Kind::Form && !names.contains(&field);
+        let hint = if is_unknown { did_you_mean(field, &names) } else { String::new() };
+        let flag = escape::line(&format!("--answer {}.{field}", ask.key));
+        format!("{flag}: it {}{}", problem.text, escape::line(&hint))
+    };
+    let lines: Vec<_> = misfit.problems.iter().map(line).collect();
+    Failure::usage(format!("{}; the question was not answered", lines.join("\n")))
 }
 
-/// Names each question and the flags that answer it.
-fn unanswered(questions: &[Ask]) -> String {
+/// Says that the server did not take what flags answered, and what it says about it.
+pub(crate) fn rejected(flags: &[String], ask: &Ask) -> Failure {
+    let flags = escape::line(&flags.join(" "));
+    Failure::usage(format!(
+        "{flags}: the server did not take this answer and asks again; nothing more was sent\n  {}: {}",
+        escape::line(&ask.key),
+        quoted(&ask.message())
+    ))
+}
+
+/// Names each question and the flags that answer it. `accepted` are the keys that a flag accepts as a whole.
+pub(crate) fn unanswered(questions: &[Ask], accepted: &BTreeSet<String>) -> Failure {
     let mut lines = vec!["input is needed, and there is no terminal to ask in".to_owned()];
     for ask in questions {
         lines.push(format!("  {}: {}", escape::line(&ask.key), quoted(&ask.message())));
@@ -50,23 +68,37 @@ fn unanswered(questions: &[Ask]) -> String {
                     Err(reason) => format!("    no flag accepts it: {reason}"),
                 });
             }
-            _ => lines.extend(fields(ask)),
+            _ => lines.extend(fields(ask, accepted.contains(&ask.key))),
         }
         let key = word(&ask.key, "");
         lines.push(format!("    or --decline {key}, or --cancel {key}"));
     }
-    lines.join("\n")
+    Failure::new(Exit::Unanswered, lines.join("\n"))
 }
 
-fn fields(ask: &Ask) -> Vec<String> {
+fn fields(ask: &Ask, is_accepted: bool) -> Vec<String> {
     let form = Form::lenient(&ask.requested_schema());
+    let is_given = |field: &&Field| ask.settled.contains_key(&field.name);
     let mut lines = Vec::new();
-    for field in form.fields().iter().filter(|field| !ask.settled.contains_key(&field.name)) {
-        let optional = if field.required { "" } else { ", optional" };
+    let missing: Vec<_> = form.fields().iter().filter(|field| field.required && !is_given(field)).collect();
+    let names: Vec<_> = missing.iter().map(|field| field.name.as_str()).collect();
+    let names = escape::line(&names.join(", "));
+    if is_accepted && !missing.is_empty() {
+        let flag = word(&ask.key, "=accept");
+        lines.push(format!("    --answer {flag} is not enough, these fields are required too: {names}"));
+    } else if !ask.settled.is_empty() {
+        lines.push(format!("    still missing: {names}"));
+    }
+    for field in form.fields() {
+        let note = match (is_given(&field), field.required) {
+            (true, _) => ", given",
+            (false, true) => "",
+            (false, false) => ", optional",
+        };
         let about = field.title.as_deref().or(field.description.as_deref());
         let about = about.map(|about| format!("  {}", escape::line(about))).unwrap_or_default();
         let place = word(&format!("{}.{}", ask.key, field.name), "=VALUE");
-        lines.push(format!("    --answer {place}  ({}{optional}){about}", escape::line(&kind(field))));
+        lines.push(format!("    --answer {place}  ({}{note}){about}", escape::line(&kind(field))));
     }
     if lines.is_empty() {
         lines.push(format!("    --answer {}", word(&ask.key, "=accept")));
@@ -80,7 +112,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// A word of a command line, which a shell reads as one whatever the server put into it.
-fn word(name: &str, rest: &str) -> String {
+pub(crate) fn word(name: &str, rest: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | ':' | '@' | '+' | ',');
     if !name.is_empty() && name.chars().all(is_plain) {
         return format!("{name}{rest}");

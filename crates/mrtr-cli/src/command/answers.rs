@@ -5,12 +5,17 @@
 //! `a.b`, the flag `a.b.c=1` is not about the field `b.c` of a question `a`. To know all questions of a round before the
 //! first of them is put, the flags watch the rounds.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mrtr::client::{
-    Action, Answer, Ask, BoxFuture, Event, Kind, NotAnswered, Observer, Responder, RoundOutcome, Scripted,
+    Action, Answer, Ask, BoxFuture, CallError, Event, Kind, Misfit, NotAnswered, Observer, Responder, RoundOutcome,
+    Scripted,
 };
+use serde_json::{Map, Value};
+
+use super::arguments::did_you_mean;
+use crate::report;
 
 use crate::args::Answers;
 use crate::exit::{Exit, Failure};
@@ -30,6 +35,8 @@ struct Memory {
     keys: BTreeSet<String>,
     /// The flags whose question was put.
     used: BTreeSet<usize>,
+    /// What the flags say about a form, by key, where that is not all it needs.
+    partial: BTreeMap<String, Map<String, Value>>,
 }
 
 #[derive(Debug)]
@@ -66,17 +73,46 @@ impl Flags {
         self
     }
 
-    /// The flags whose question never came up, as typed.
-    pub(super) fn unused(&self) -> Vec<String> {
+    /// What to say about the flags whose question never came up, once it is known what was asked instead.
+    pub(super) fn unused(&self, is_unanswered: bool) -> Vec<String> {
         let memory = self.memory();
         let unused = self.flags.iter().enumerate().filter(|(index, _)| !memory.used.contains(index));
-        unused.map(|(_, flag)| flag.as_typed()).collect()
+        let keys: Vec<_> = memory.keys.iter().map(String::as_str).collect();
+        let complaint = |(_, flag): (usize, &Flag)| match is_unanswered {
+            false => format!("{} was not needed: no such question came up", flag.as_typed()),
+            true => {
+                let (key, hint) = flag.closest(&keys);
+                format!(
+                    "{}: no question has the key {key:?}{hint}; the questions are: {}",
+                    flag.as_typed(),
+                    escape::line(&keys.join(", "))
+                )
+            }
+        };
+        unused.map(complaint).collect()
+    }
+
+    /// Says how the call failed.
+    pub(super) fn failure(&self, error: CallError) -> Failure {
+        let CallError::Unanswered { mut questions } = error else { return report::failure(error) };
+        let mut accepted = BTreeSet::new();
+        let mut memory = self.memory();
+        for ask in &mut questions {
+            if let Some(settled) = memory.partial.remove(&ask.key) {
+                ask.settled = settled;
+                let is_accept = |flag: &Flag| matches!(flag.about(&ask.key), Some(Said::Whole(Action::Accept)));
+                if self.flags.iter().any(is_accept) {
+                    accepted.insert(ask.key.clone());
+                }
+            }
+        }
+        report::unanswered(&questions, &accepted)
     }
 
     /// The flags about one question and what they say, which is refused if it makes no sense taken together.
     fn about(&self, key: &str) -> Result<Vec<(&Flag, Said<'_>)>, Failure> {
         let mut memory = self.memory();
-        let Memory { keys, used } = &mut *memory;
+        let Memory { keys, used, .. } = &mut *memory;
         let is_for_a_longer = |flag: &Flag| keys.iter().any(|it| it.len() > key.len() && flag.about(it).is_some());
         let mut found = Vec::new();
         for (index, flag) in self.flags.iter().enumerate() {
@@ -96,12 +132,26 @@ impl Flags {
         if ask.kind == Kind::Url && !ask.consented && !is_passed_on {
             announce(&found, ask).map_err(NotAnswered::failed)?;
         }
+        // A page that was agreed to and is waited for is no question anew, and another page is another question.
+        let is_rejected = ask.asked_before > 0 && !is_passed_on && (ask.kind == Kind::Form || !accepts(&found));
+        if is_rejected && !found.is_empty() {
+            let flags: Vec<_> = found.iter().map(|(flag, _)| flag.as_typed()).collect();
+            return Err(NotAnswered::failed(report::rejected(&flags, ask)));
+        }
         let said = found.iter().map(|(_, said)| *said);
         let script = said.fold(Scripted::new(), |script, said| said.written_into(script, &ask.key));
-        match &self.otherwise {
-            Some(responder) => script.otherwise(Arc::clone(responder)).respond(ask).await,
-            None => script.respond(ask).await,
-        }
+        let script = match &self.otherwise {
+            Some(responder) => script.otherwise(Arc::clone(responder)),
+            None if ask.kind == Kind::Form => script.otherwise(Unfinished(Arc::clone(&self.memory))),
+            None => script,
+        };
+        script.respond(ask).await.map_err(|error| match error {
+            NotAnswered::Failed(cause) => match cause.downcast::<Misfit>() {
+                Ok(misfit) => NotAnswered::failed(report::misfitting(ask, &misfit)),
+                Err(cause) => NotAnswered::Failed(cause),
+            },
+            error => error,
+        })
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
@@ -112,6 +162,17 @@ impl Flags {
 impl Responder for Flags {
     fn respond<'a>(&'a self, ask: &'a Ask) -> BoxFuture<'a, Result<Answer, NotAnswered>> {
         Box::pin(self.answer(ask))
+    }
+}
+
+/// Answers nothing, and takes note of how far the flags went.
+struct Unfinished(Arc<Mutex<Memory>>);
+
+impl Responder for Unfinished {
+    fn respond<'a>(&'a self, ask: &'a Ask) -> BoxFuture<'a, Result<Answer, NotAnswered>> {
+        let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.partial.insert(ask.key.clone(), ask.settled.clone());
+        Box::pin(std::future::ready(Err(NotAnswered::Nobody)))
     }
 }
 
@@ -176,6 +237,16 @@ impl Flag {
         }
     }
 
+    /// The key it is most likely about, and the question that may have been meant.
+    fn closest<'a>(&'a self, keys: &[&str]) -> (&'a str, String) {
+        let (Self::Answer { place, .. } | Self::Decline(place) | Self::Cancel(place)) = self;
+        let is_field = matches!(self, Self::Answer { value, .. } if value != ACCEPT);
+        let ends = place.match_indices('.').map(|(end, _)| &place[..end]);
+        let mut readings = ends.chain((!is_field).then_some(place.as_str())).map(|key| (key, did_you_mean(key, keys)));
+        let first = readings.next().unwrap_or((place, String::new()));
+        if first.1.is_empty() { readings.find(|(_, hint)| !hint.is_empty()).unwrap_or(first) } else { first }
+    }
+
     fn as_typed(&self) -> String {
         match self {
             Self::Answer { place, value } => format!("--answer {place}={value}"),
@@ -217,6 +288,10 @@ fn consistent<T>(
         }
     }
     Ok(())
+}
+
+fn accepts(found: &[(&Flag, Said<'_>)]) -> bool {
+    found.iter().any(|(_, said)| matches!(said, Said::Whole(Action::Accept)))
 }
 
 /// Shows a page before a flag accepts it: who wrote the flag cannot have seen it.

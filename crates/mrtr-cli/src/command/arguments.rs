@@ -3,10 +3,11 @@
 //! Values are typed by the tool's input schema, so that `version=5` is text for one tool and a number for another. What
 //! cannot be right is refused before anything is sent.
 
-use mrtr::form::Form;
+use mrtr::form::{Field, FieldKind, Form};
 use serde_json::{Map, Value};
 
 use crate::exit::Failure;
+use crate::report;
 use crate::term::escape;
 
 /// Makes the arguments, or says which one is wrong. Without a schema, values are text.
@@ -41,7 +42,10 @@ fn argument(word: &str, form: &Form) -> Result<(String, Value), Failure> {
         return Ok((name.to_owned(), value));
     }
     if let Some(field) = form.field(name) {
-        let value = field.parse_text(text).map_err(|problem| Failure::usage(format!("argument {problem}")))?;
+        let value = field.parse_text(text).map_err(|problem| {
+            let cure = as_list(field, text).map(|cure| format!("; for a list: {cure}")).unwrap_or_default();
+            Failure::usage(format!("argument {problem}{cure}"))
+        })?;
         return Ok((name.to_owned(), value));
     }
     if form.fields().is_empty() {
@@ -55,8 +59,24 @@ fn argument(word: &str, form: &Form) -> Result<(String, Value), Failure> {
     )))
 }
 
+/// The argument as it would be typed if the text was meant as the items of a list, which this field takes.
+fn as_list(field: &Field, text: &str) -> Option<String> {
+    let FieldKind::Unsupported { schema, .. } = &field.kind else { return None };
+    if schema.get("type")? != "array" {
+        return None;
+    }
+    let is_text = schema["items"]["type"].as_str().is_none_or(|name| name == "string");
+    let item = |text: &str| match serde_json::from_str(text) {
+        Ok(value) if !is_text => value,
+        _ => Value::from(text),
+    };
+    let items: Value = text.split(',').map(|text| item(text.trim())).collect();
+    let items = escape::line(&items.to_string().replace('\'', r"'\''"));
+    Some(format!("{}'{items}'", report::word(&field.name, ":=")))
+}
+
 /// Names the closest of some names, if one is close.
-pub(super) fn did_you_mean(word: &str, names: &[&str]) -> String {
+pub(crate) fn did_you_mean(word: &str, names: &[&str]) -> String {
     let distance = |name: &&&str| strsim::damerau_levenshtein(word, name);
     names
         .iter()
@@ -100,6 +120,10 @@ mod tests {
             (&["service=api", "replicas=0"], r#"argument "replicas" must be at least 1, not 0"#),
             (&["service=api", "service=b"], r#"argument "service" is given twice"#),
             (&["service"], r#""service" is no argument, expected name=value or name:=json"#),
+            (
+                &["service=api", "tags=a, it's"],
+                r#"argument "tags" must be JSON (expected value at line 1 column 1); for a list: tags:='["a","it'\''s"]'"#,
+            ),
             (&["dry=no"], "the tool also needs service=..."),
             (
                 &["servise=api"],

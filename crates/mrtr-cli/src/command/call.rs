@@ -1,6 +1,7 @@
 //! `mrtr call`: one operation, its questions, its result.
 
-use std::sync::Arc;
+use std::sync::{Arc, Once};
+use std::time::Duration;
 
 use mrtr::client::{CallError, Client, Output, Responder, Responders, RoundTrace, Tool};
 use serde_json::{Map, Value};
@@ -61,11 +62,12 @@ pub(crate) async fn run_with(
     // Declared even when nobody can be asked: that is how the questions come to be known, and named.
     let client = client.responders(Responders::new().elicitation(flags.clone()));
     let client = client.observer(flags.clone()).observer(patience());
-    let outcome = stoppable(async { client.call_tool(tool, arguments).await.map_err(report::failure) }).await;
-    // After a failure, questions may have been on their way still.
-    let came_to_questions = outcome.as_ref().map_or_else(|failure| failure.exit == Exit::Unanswered, |_| true);
-    for flag in flags.unused().into_iter().filter(|_| came_to_questions) {
-        term::warn(&format!("{flag} was not needed: no such question came up"));
+    let outcome =
+        stoppable(async { client.call_tool(tool, arguments).await.map_err(|error| flags.failure(error)) }).await;
+    // After another failure, questions may have been on their way still.
+    let is_unanswered = outcome.as_ref().is_err_and(|failure| failure.exit == Exit::Unanswered);
+    if outcome.is_ok() || is_unanswered {
+        flags.unused(is_unanswered).iter().for_each(|complaint| term::warn(complaint));
     }
     let output = outcome?;
     print(&output, show)?;
@@ -73,17 +75,38 @@ pub(crate) async fn run_with(
 }
 
 /// Runs until Ctrl-C or SIGTERM, which abandon the call: the connection closes, nothing more is sent.
-async fn stoppable<T>(call: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+pub(super) async fn stoppable<T>(call: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    static LAST_RESORT: Once = Once::new();
+    LAST_RESORT.call_once(|| drop(tokio::spawn(last_resort())));
     let stop =
         signal::stop().map_err(|error| Failure::new(Exit::Failed, format!("cannot watch for signals: {error}")))?;
     tokio::select! {
         outcome = call => outcome,
         () = stop => {
             term::restore();
-            Err(Failure::new(Exit::Refused, "stopped; nothing more was sent"))
+            Err(stopped())
         }
     }
 }
+
+/// Ends the program after Ctrl-C or SIGTERM if it does not end by itself, as when it reads a huge form and looks at
+/// nothing else.
+async fn last_resort() {
+    let Ok(stop) = signal::stop() else { return };
+    stop.await;
+    tokio::time::sleep(LONGEST_STOP).await;
+    let Failure { exit, message } = stopped();
+    term::restore();
+    term::complain(&message);
+    std::process::exit(exit as i32);
+}
+
+fn stopped() -> Failure {
+    Failure::new(Exit::Refused, "stopped; nothing more was sent")
+}
+
+/// How long after Ctrl-C the program may take to end by itself.
+const LONGEST_STOP: Duration = Duration::from_millis(500);
 
 /// Finds the tool's definition; `None` if the server lists none.
 async fn find(client: &Client, name: &str) -> Result<Option<Tool>, Failure> {

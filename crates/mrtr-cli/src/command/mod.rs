@@ -8,3 +8,5 @@ pub(crate) mod demo_server;
 pub(crate) mod keygen;
 pub(crate) mod tools;
 pub(crate) mod trace;
+
+pub(crate) use self::arguments::did_you_mean;

@@ -4,6 +4,7 @@ use comfy_table::{Cell, ContentArrangement, Table, presets};
 use mrtr::client::{Tool, ToolList};
 use mrtr::form::{Field, Form};
 
+use super::call::stoppable;
 use super::trace::Trace;
 use crate::args::ToolsArgs;
 use crate::exit::{Exit, Failure};
@@ -16,7 +17,7 @@ pub(crate) async fn run(args: ToolsArgs) -> Result<Exit, Failure> {
     if args.show.trace {
         client = client.observer(Trace);
     }
-    let list = client.list_tools().await.map_err(report::failure)?;
+    let list = stoppable(async { client.list_tools().await.map_err(report::failure) }).await?;
     for tool in &list.rejected {
         term::warn(&format!("left out {:?}, whose definition is invalid: {}", tool.name, tool.reason));
     }

@@ -73,8 +73,9 @@ fn questions_nobody_can_answer_are_named() {
         "",
         "mrtr: input is needed, and there is no terminal to ask in\n\
         \x20 trip: Where to?\n\
+        \x20   still missing: city, class\n\
         \x20   --answer trip.city=VALUE  (text)\n\
-        \x20   --answer trip.nights=VALUE  (integer)\n\
+        \x20   --answer trip.nights=VALUE  (integer, given)\n\
         \x20   --answer trip.class=VALUE  (e|f)\n\
         \x20   --answer trip.extras=VALUE  (any of wifi|meal, optional)\n\
         \x20   --answer trip.note=VALUE  (text, optional)\n\
@@ -125,7 +126,7 @@ fn an_answer_that_does_not_fit_is_a_usage_error_that_names_it() {
     mrtr(["call", &url, "deploy", "service=api", "--answer", "confirm.okay=yes"]).is(
         2,
         "",
-        "mrtr: --answer confirm.okay: it is not asked: the form has \"ok\"; the question was not answered\n",
+        "mrtr: --answer confirm.okay: it is not asked: the form has \"ok\", did you mean \"ok\"?; the question was not answered\n",
     );
     mrtr(["call", &url, "deploy", "service=api", "--answer", "confirm=yes"]).is(
         2,
@@ -184,7 +185,7 @@ fn arguments_are_checked_before_anything_is_called() {
         2,
         "",
         "mrtr: the server has no tool \"deplay\", did you mean \"deploy\"?; \
-         it has deploy, book, pay, approve, dots, hostile, forger, blocks, fail, draft\n",
+         it has deploy, book, stubborn, pay, approve, dots, hostile, forger, blocks, fail, draft\n",
     );
 }
 
@@ -262,4 +263,67 @@ fn urls_that_cannot_be_called_exit_with_2() {
         "",
         "mrtr: cannot call \"ftp://host/\": expected a URL that begins with http:// or https://\n",
     );
+}
+
+#[test]
+fn urls_without_a_scheme_are_named_and_what_was_probably_meant() {
+    for url in ["127.0.0.1:8877/mcp", "localhost:8877/mcp", "nonsense"] {
+        mrtr(["tools", url]).is(
+            2,
+            "",
+            &format!(
+                "mrtr: cannot call {url:?}: expected a URL that begins with http:// or https://, \
+                 did you mean \"http://{url}\"?\n"
+            ),
+        );
+    }
+}
+
+#[test]
+fn an_accept_that_is_not_enough_says_why() {
+    let ran = mrtr(["call", &server::start(), "book", "--answer", "trip=accept"]);
+    assert_eq!(ran.code, 5);
+    let expected = "\n    --answer trip=accept is not enough, these fields are required too: city, nights, class\n";
+    assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+}
+
+#[test]
+fn a_mistyped_key_is_pointed_out_with_the_keys_there_are() {
+    let ran = mrtr(["call", &server::start(), "book", "--answer", "tripp.city=Oslo", "--decline", "other"]);
+    assert_eq!(ran.code, 5);
+    for expected in [
+        "warning: --answer tripp.city=Oslo: no question has the key \"tripp\", did you mean \"trip\"?; the questions are: trip\n",
+        "warning: --decline other: no question has the key \"other\"; the questions are: trip\n",
+    ] {
+        assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn all_answers_that_do_not_fit_are_named_at_once() {
+    let args = ["--answer", "trip.city=X", "--answer", "trip.nights=many", "--answer", "trip.clas=e"];
+    mrtr(["call", &server::start(), "book"].into_iter().chain(args)).is(
+        2,
+        "",
+        "mrtr: --answer trip.city: it must have at least 2 characters (it has 1)\n\
+         --answer trip.clas: it is not asked: the form has \"city\", \"nights\", \"class\", \"extras\", \"note\", did you mean \"class\"?\n\
+         --answer trip.nights: it must be a whole number, not \"many\"; the question was not answered\n",
+    );
+}
+
+#[test]
+fn an_answer_the_server_does_not_take_is_not_sent_again() {
+    mrtr(["call", &server::start(), "stubborn", "--answer", "code.pin=1234"]).is(
+        2,
+        "",
+        "mrtr: --answer code.pin=1234: the server did not take this answer and asks again; nothing more was sent\n\
+        \x20 code: Wrong pin.\n",
+    );
+}
+
+#[test]
+fn an_address_that_is_none_is_a_usage_error() {
+    let ran = mrtr(["demo-server", "--listen", "foo"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("expected HOST:PORT"), "{}", ran.stderr);
 }

@@ -57,6 +57,7 @@ fn tools() -> Value {
             }
         }},
         { "name": "book", "inputSchema": nothing() },
+        { "name": "stubborn", "inputSchema": nothing() },
         { "name": "pay", "inputSchema": nothing() },
         { "name": "approve", "inputSchema": nothing() },
         { "name": "dots", "inputSchema": nothing() },
@@ -88,6 +89,11 @@ fn call(params: &Value) -> Value {
             None => ask("trip", "Where to?", &trip()),
             Some(answer) => done(&answer.to_string()),
         },
+        "stubborn" => {
+            let message = if answer("code").is_some() { "Wrong pin." } else { "Pin?" };
+            let pin = json!({ "type": "object", "required": ["pin"], "properties": { "pin": { "type": "string" } } });
+            ask("code", message, &pin)
+        }
         "pay" => match answer("page") {
             None => {
                 let url = params["arguments"]["url"].as_str().unwrap_or("https://pay.example/7?x=y");

@@ -1,7 +1,8 @@
 //! One question of one round, as a responder sees it.
 //!
 //! An [`Ask`] carries what the server sent as raw JSON: whatever is odd about it reaches the responder, nothing is dropped
-//! on the way. The accessors read leniently; a field of the wrong type counts as absent.
+//! on the way. What cannot be read at all never becomes a question: a message, schema or URL that is missing or of the
+//! wrong type ends the operation before anybody is asked.
 
 use std::fmt;
 
@@ -92,12 +93,12 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// Returns the text the server wants the user to read; empty if there is none.
+    /// Returns the text the server wants the user to read. Every form and URL has one; empty for other kinds.
     pub fn message(&self) -> String {
         self.param::<String>("message").unwrap_or_default()
     }
 
-    /// Returns the schema of a form's answer; an object schema without fields if there is none.
+    /// Returns the schema of a form's answer. Every form has one; for other kinds, an object schema without fields.
     pub fn requested_schema(&self) -> Value {
         self.param::<Value>("requestedSchema")
             .filter(Value::is_object)

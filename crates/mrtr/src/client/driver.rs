@@ -98,7 +98,7 @@ impl<'c> Operation<'c> {
         let elapsed = start.elapsed();
         let Incoming { status, headers, body } = &incoming;
         self.client.observe(&Event::Response { round, status: *status, headers, body, elapsed });
-        let reply = response::read(body, id);
+        let reply = response::read(body, id).and_then(|reply| failure::denied(&incoming).map_or(Ok(reply), Err));
         self.rounds.push(RoundTrace {
             round,
             id,

@@ -42,7 +42,7 @@ pub enum CallError {
         data: Option<Value>,
     },
     /// The server answered with an HTTP error that carries no JSON-RPC error.
-    #[error("{server} answered HTTP {status}{}", Detail(detail))]
+    #[error("{server} answered HTTP {status}{}{}", Detail(detail), StatusHint(*status))]
     Http {
         /// Who answered.
         server: String,
@@ -149,6 +149,19 @@ impl fmt::Display for RpcHint<'_> {
                 }
                 None => write!(f, " (this client speaks {PROTOCOL_VERSION})"),
             },
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What to do about an HTTP status.
+struct StatusHint(u16);
+
+impl fmt::Display for StatusHint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            404 => f.write_str(": check the path of the URL, an MCP endpoint is usually at /mcp"),
+            400 | 405 => f.write_str("; is this an MCP endpoint?"),
             _ => Ok(()),
         }
     }

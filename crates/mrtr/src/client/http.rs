@@ -18,6 +18,7 @@ use thiserror::Error;
 use url::Url;
 
 use super::{BoxFuture, Incoming, Outgoing, Transport, TransportError};
+use crate::wire::json::Object;
 
 /// A transport over HTTP/1.1, in the clear or over TLS.
 ///
@@ -46,10 +47,19 @@ impl HttpTransport {
     /// When the URL is not an absolute `http` or `https` URL, carries a password, or when no TLS trust store can be loaded.
     pub fn new(url: &str) -> Result<Self, InvalidUrl> {
         let invalid = |reason: String| InvalidUrl { url: url.to_owned(), reason };
-        let mut parsed = Url::parse(url).map_err(|error| invalid(error.to_string()))?;
-        if !matches!(parsed.scheme(), "http" | "https") {
-            return Err(invalid("expected a URL that begins with http:// or https://".to_owned()));
-        }
+        let is_http = |scheme: &str| matches!(scheme, "http" | "https");
+        let mut parsed = match Url::parse(url) {
+            Ok(parsed) if is_http(parsed.scheme()) => parsed,
+            Err(error) if url.split_once(':').is_some_and(|(scheme, _)| is_http(&scheme.to_ascii_lowercase())) => {
+                return Err(invalid(error.to_string()));
+            }
+            _ => {
+                return Err(invalid(format!(
+                    "expected a URL that begins with http:// or https://{}",
+                    with_scheme(url)
+                )));
+            }
+        };
         if !parsed.username().is_empty() || parsed.password().is_some() {
             // The URL is shown wherever the server is named; reqwest would turn this part into a header.
             return Err(InvalidUrl {
@@ -214,7 +224,14 @@ fn is_response(message: &str) -> bool {
         #[serde(borrow)]
         method: Option<&'a RawValue>,
     }
-    !matches!(serde_json::from_str(message), Ok(Head { method: Some(_) }))
+    !matches!(serde_json::from_str(message), Ok(Object(Head { method: Some(_) })))
+}
+
+/// The URL that was probably meant by one without a scheme.
+fn with_scheme(text: &str) -> String {
+    let url = format!("http://{text}");
+    let is_meant = !text.contains("://") && !text.contains('@') && Url::parse(&url).is_ok();
+    if is_meant { format!(", did you mean {url:?}?") } else { String::new() }
 }
 
 /// Builds the TLS configuration with its own crypto provider: a library does not install one for the whole process.

@@ -8,10 +8,11 @@ use std::fmt;
 
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use super::Kind;
+use crate::wire::json::Object;
 use crate::wire::{meta_key, result_type};
 
 /// A result, by what it means for the operation.
@@ -69,7 +70,7 @@ pub(super) enum NoResult {
 
 /// Reads the response to the request of this id.
 pub(super) fn read(text: &str, id: i64) -> Result<Reply, NoResult> {
-    let envelope: Envelope<'_> =
+    let Object(envelope): Object<Envelope<'_>> =
         serde_json::from_str(text).map_err(|error| NoResult::NotJsonRpc(format!("not a JSON-RPC message: {error}")))?;
     let is_error = envelope.error.is_some();
     match (envelope.result, envelope.error) {
@@ -117,7 +118,8 @@ fn read_error(error: &RawValue) -> Result<RpcError, String> {
         message: Option<String>,
         data: Option<Box<RawValue>>,
     }
-    let wire: Wire = serde_json::from_str(error.get()).map_err(|cause| format!("the error is malformed: {cause}"))?;
+    let Object(wire): Object<Wire> =
+        serde_json::from_str(error.get()).map_err(|cause| format!("the error is malformed: {cause}"))?;
     Ok(RpcError {
         code: wire.code,
         message: wire.message.unwrap_or_default(),
@@ -126,7 +128,7 @@ fn read_error(error: &RawValue) -> Result<RpcError, String> {
 }
 
 fn read_result(result: &RawValue) -> Result<Reply, String> {
-    let head: ResultHead<'_> =
+    let Object(head): Object<ResultHead<'_>> =
         serde_json::from_str(result.get()).map_err(|error| format!("the result is malformed: {error}"))?;
     let Some(result_type) = head.result_type else {
         // Spec: basic/index#resulttype. Servers of earlier revisions leave it out.
@@ -184,7 +186,7 @@ fn read_input_requests(requests: &RawValue) -> Result<Vec<(String, InputRequest)
 
 fn read_input_request(key: &str, entry: &RawValue) -> Result<InputRequest, String> {
     let draft = || draft_entry(key, entry).unwrap_or_default();
-    let wire: InputRequestHead<'_> = serde_json::from_str(entry.get())
+    let Object(wire): Object<InputRequestHead<'_>> = serde_json::from_str(entry.get())
         .map_err(|error| format!("inputRequests[{key:?}] is malformed: {error}{}", draft()))?;
     let params = match wire.params {
         Some(params) if params.get().starts_with('{') => params.to_owned(),
@@ -199,7 +201,38 @@ fn read_input_request(key: &str, entry: &RawValue) -> Result<InputRequest, Strin
             return Err(format!("inputRequests[{key:?}] asks by {other:?}, which is no input request"));
         }
     };
+    check_elicitation(key, kind, &params)?;
     Ok(InputRequest { kind, params })
+}
+
+/// Checks that what a user is to be shown can be read.
+///
+/// An answer to less than the whole question would be an answer to another one: a form whose fields cannot be read is no
+/// form without fields, which a bare yes completes.
+fn check_elicitation(key: &str, kind: Kind, params: &RawValue) -> Result<(), String> {
+    if !kind.is_elicitation() {
+        return Ok(());
+    }
+    let Object(members) = serde_json::from_str::<Object<HashMap<String, &RawValue>>>(params.get())
+        .map_err(|error| format!("inputRequests[{key:?}].params is malformed: {error}"))?;
+    let member = |name: &str| {
+        let place = format!("inputRequests[{key:?}].params.{name}");
+        match members.get(name) {
+            Some(raw) => Ok((place, *raw)),
+            None => Err(format!("{place} is missing")),
+        }
+    };
+    let (place, message) = member("message")?;
+    serde_json::from_str::<String>(message.get()).map_err(|error| format!("{place} is malformed: {error}"))?;
+    if kind == Kind::Form {
+        let (place, schema) = member("requestedSchema")?;
+        serde_json::from_str::<Object<Map<String, Value>>>(schema.get())
+            .map_err(|error| format!("{place} is malformed: {error}"))?;
+    } else {
+        let (place, url) = member("url")?;
+        serde_json::from_str::<String>(url.get()).map_err(|error| format!("{place} is malformed: {error}"))?;
+    }
+    Ok(())
 }
 
 #[derive(Deserialize)]
@@ -215,7 +248,7 @@ fn elicitation_mode(key: &str, params: &RawValue) -> Result<Kind, String> {
         #[serde(borrow)]
         mode: Option<&'a RawValue>,
     }
-    let Mode { mode } = serde_json::from_str(params.get())
+    let Object(Mode { mode }) = serde_json::from_str(params.get())
         .map_err(|error| format!("inputRequests[{key:?}].params is malformed: {error}"))?;
     // Spec: client/elicitation#elicitation-requests. No mode means form mode.
     let Some(mode) = mode else {

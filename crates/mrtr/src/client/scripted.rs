@@ -50,11 +50,11 @@ enum Given {
 
 /// A scripted answer that does not fit its question; the cause of a [`CallError::Responder`](super::CallError::Responder).
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{problem}")]
+#[error("{}", .problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; "))]
 #[non_exhaustive]
 pub struct Misfit {
-    /// The field, and what is wrong with its value.
-    pub problem: Problem,
+    /// Each field that does not fit, and what is wrong with its value. Never empty.
+    pub problems: Vec<Problem>,
 }
 
 impl Scripted {
@@ -174,7 +174,7 @@ enum Reading {
 }
 
 fn read(fields: &BTreeMap<String, Given>, ask: &Ask) -> Result<Reading, Misfit> {
-    let misfit = |problem| Misfit { problem };
+    let misfit = |problem| Misfit { problems: vec![problem] };
     if ask.kind != Kind::Form {
         return match fields.keys().next() {
             None => check_page(ask).map(|()| Reading::Complete(Map::new())).map_err(misfit),
@@ -185,28 +185,31 @@ fn read(fields: &BTreeMap<String, Given>, ask: &Ask) -> Result<Reading, Misfit> 
     }
     let form = Form::lenient(&ask.requested_schema());
     let mut content = ask.settled.clone();
+    let mut misfits = Vec::new();
     for (name, given) in fields {
         let value = match given {
-            Given::Text(text) => form.parse_text(name, text).map_err(misfit)?,
-            Given::Value(value) if form.field(name).is_some() => value.clone(),
+            Given::Text(text) => form.parse_text(name, text),
+            Given::Value(value) if form.field(name).is_some() => Ok(value.clone()),
             // Says that there is no such field.
-            Given::Value(_) => form.parse_text(name, "").map_err(misfit)?,
+            Given::Value(_) => form.parse_text(name, ""),
         };
-        content.insert(name.clone(), value);
+        match value {
+            Ok(value) => drop(content.insert(name.clone(), value)),
+            Err(problem) => misfits.push(problem),
+        }
     }
     match form.validate(&content) {
-        Ok(content) => Ok(Reading::Complete(content)),
+        Ok(content) if misfits.is_empty() => return Ok(Reading::Complete(content)),
+        Ok(_) => {}
         Err(problems) => {
             let is_given = |problem: &Problem| {
                 let field = problem.field.as_ref();
                 field.is_none_or(|field| content.contains_key(field))
             };
-            match problems.into_iter().find(is_given) {
-                Some(problem) => Err(misfit(problem)),
-                None => Ok(Reading::Partial(content)),
-            }
+            misfits.extend(problems.into_iter().filter(is_given));
         }
     }
+    if misfits.is_empty() { Ok(Reading::Partial(content)) } else { Err(Misfit { problems: misfits }) }
 }
 
 /// Refuses a page that no browser would fetch: other schemes run programs, read files or hide their content.

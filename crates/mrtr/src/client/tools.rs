@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::{CallError, Client, headers};
+use crate::wire::json::Object;
 
 /// One tool, as its server describes it.
 #[derive(Clone, Debug)]
@@ -47,15 +48,24 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`CallError`]. A list that repeats a page, or has more than 100, breaks the protocol.
+    /// See [`CallError`]. A list that repeats a page, or has more than 100 pages, 10,000 tools or 64 MiB, breaks the
+    /// protocol.
     pub async fn list_tools(&self) -> Result<ToolList, CallError> {
         let mut list = ToolList::default();
         let mut cursors: Vec<String> = Vec::new();
+        let mut bytes = 0;
         loop {
             let params = cursors.last().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
             let output = self.call("tools/list", params).await?;
-            let page: Page = serde_json::from_str(output.result.get())
+            bytes += output.result.get().len();
+            if bytes > MAX_BYTES {
+                return Err(broken(format!("tools/list is longer than {} MiB", MAX_BYTES >> 20)));
+            }
+            let Object(page): Object<Page> = serde_json::from_str(output.result.get())
                 .map_err(|error| broken(format!("the result of tools/list is malformed: {error}")))?;
+            if list.tools.len() + list.rejected.len() + page.tools.len() > MAX_TOOLS {
+                return Err(broken(format!("tools/list has more than {MAX_TOOLS} tools")));
+            }
             for raw in page.tools {
                 self.add(raw, &mut list);
             }
@@ -74,7 +84,7 @@ impl Client {
 
     fn add(&self, raw: Box<RawValue>, list: &mut ToolList) {
         let head: ToolHead = match serde_json::from_str(raw.get()) {
-            Ok(head) => head,
+            Ok(Object(head)) => head,
             Err(error) => {
                 let name = format!("tool {}", list.tools.len() + list.rejected.len() + 1);
                 return list.rejected.push(RejectedTool { name, reason: error.to_string() });
@@ -98,6 +108,10 @@ impl Client {
 }
 
 const MAX_PAGES: usize = 100;
+/// Of all pages together.
+const MAX_TOOLS: usize = 10_000;
+/// Of all pages together.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 #[derive(Deserialize)]
 struct Page {

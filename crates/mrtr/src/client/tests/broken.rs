@@ -75,6 +75,64 @@ async fn malformed_rounds_name_the_place() {
 }
 
 #[tokio::test]
+async fn a_question_that_cannot_be_read_is_put_to_nobody() {
+    let deep = format!("{}1{}", "[".repeat(130), "]".repeat(130));
+    let empty = r#"{"type":"object","properties":{}}"#;
+    for (params, expected) in [
+        (r#"{"message":"M"}"#.to_owned(), "params.requestedSchema is missing"),
+        (r#"{"message":"M","requestedSchema":null}"#.to_owned(), "params.requestedSchema is malformed"),
+        (r#"{"message":"M","requestedSchema":[]}"#.to_owned(), "params.requestedSchema is malformed"),
+        (r#"{"message":"M","requestedSchema":{"title":"\ud800"}}"#.to_owned(), "params.requestedSchema is malformed"),
+        (format!(r#"{{"message":"M","requestedSchema":{{"x":{deep}}}}}"#), "params.requestedSchema is malformed"),
+        (format!(r#"{{"message":"\ud800","requestedSchema":{empty}}}"#), "params.message is malformed"),
+        (format!(r#"{{"message":7,"requestedSchema":{empty}}}"#), "params.message is malformed"),
+        (format!(r#"{{"requestedSchema":{empty}}}"#), "params.message is missing"),
+        (format!(r#"{{"message":"M","requestedSchema":{empty},"\ud800":1}}"#), "params is malformed"),
+        (format!(r#"{{"message":"M","requestedSchema":{{}},"requestedSchema":{empty}}}"#), "params is malformed"),
+        (r#"{"mode":"url","message":"M","url":7}"#.to_owned(), "params.url is malformed"),
+        (r#"{"mode":"url","message":"M"}"#.to_owned(), "params.url is missing"),
+    ] {
+        let round = format!(
+            r#"{{"id":"ID","result":{{"resultType":"input_required","inputRequests":{{"k":{{"method":"elicitation/create","params":{params}}}}}}}}}"#
+        );
+        let server = Playback::new([round]);
+        let nobody_is_asked = async |_: Ask| -> Result<Answer, crate::client::NotAnswered> { unreachable!() };
+        let error = call(&server, Responders::new().elicitation(nobody_is_asked)).await.unwrap_err();
+        assert!(matches!(error, CallError::Protocol { .. }), "{error:?}");
+        let text = error.to_string();
+        assert!(text.contains(&format!("inputRequests[\"k\"].{expected}")), "{params}: {text}");
+        assert_eq!(server.sent().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_form_without_fields_is_still_a_question() {
+    let empty = json!({ "method": "elicitation/create", "params": { "message": "M",
+        "requestedSchema": { "type": "object", "properties": {} } } });
+    let server = Playback::new([asks(&json!({ "k": empty }), None), done("")]);
+    call(&server, Responders::new().form(crate::client::Scripted::new().accept("k"))).await.unwrap();
+    assert_eq!(server.sent_params()[1]["inputResponses"]["k"], json!({ "action": "accept", "content": {} }));
+}
+
+#[tokio::test]
+async fn objects_written_as_arrays_are_refused_without_names_of_our_types() {
+    let entry = |entry: &str| {
+        format!(r#"{{"id":"ID","result":{{"resultType":"input_required","inputRequests":{{"k":{entry}}}}}}}"#)
+    };
+    for (body, expected) in [
+        (r#"["ID",{"content":[]},null]"#.to_owned(), "not a JSON-RPC message"),
+        (r#"{"id":"ID","result":["complete",null,null,null]}"#.to_owned(), "the result is malformed"),
+        (r#"{"id":"ID","result":7}"#.to_owned(), "the result is malformed"),
+        (r#"{"id":"ID","error":[-32602,"m",null]}"#.to_owned(), "the error is malformed"),
+        (entry(r#"["roots/list",{}]"#), "inputRequests[\"k\"] is malformed"),
+    ] {
+        let text = failure([body.clone()]).await;
+        assert!(text.contains(expected) && text.contains("expected an object"), "{body}: {text}");
+        assert!(!text.contains("struct"), "{text}");
+    }
+}
+
+#[tokio::test]
 async fn a_key_that_comes_twice_is_refused() {
     let form = form();
     let round = format!(
@@ -150,10 +208,40 @@ async fn legacy_servers_are_recognised() {
     let no_session =
         r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}"#;
     let python = r#"{"jsonrpc":"2.0","id":"ID","error":{"code":-32600,"message":"Bad Request: Missing session ID"}}"#;
-    for response in [http(400, no_session), http(400, python), http(405, ""), http(404, "Not Found")] {
+    for response in [http(400, no_session), http(400, python), http(405, ""), http(400, "Bad Request")] {
         let text = http_failure(response).await;
         assert!(text.contains("looks like a legacy server that wants `initialize` first"), "{text}");
     }
     let modern = http(404, &error(-32601, "Method not found", &Value::Null));
     assert_eq!(http_failure(modern).await, "server error -32601: Method not found");
+}
+
+#[tokio::test]
+async fn an_error_code_of_its_own_does_not_make_a_server_legacy() {
+    let own = http(400, &error(-32000, "Quota exhausted", &Value::Null));
+    assert_eq!(http_failure(own).await, "server error -32000: Quota exhausted");
+    let late = http(400, &error(-32000, "Server not initialized", &Value::Null));
+    let server = Playback::with([Incoming::ok(asks(&json!({ "k": form() }), None)), late]);
+    let text = call(&server, yes()).await.unwrap_err().to_string();
+    assert_eq!(text, "server error -32000: Server not initialized");
+}
+
+#[tokio::test]
+async fn a_result_below_an_http_error_is_no_result() {
+    for (status, body) in [(500, done("x")), (404, done("x")), (302, done("x")), (503, wait("s"))] {
+        let text = http_failure(http(status, &body)).await;
+        assert_eq!(text, format!("the server broke the protocol in round 1: a result came with HTTP status {status}"));
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_mcp_endpoint_gets_a_hint() {
+    assert_eq!(
+        http_failure(http(404, "Not Found")).await,
+        "playback answered HTTP 404 (Not Found): check the path of the URL, an MCP endpoint is usually at /mcp"
+    );
+    for status in [200, 400, 405] {
+        let text = http_failure(http(status, "<!doctype html>\n<p>Welcome")).await;
+        assert!(text.ends_with("(<!doctype html>); is this an MCP endpoint?"), "{text}");
+    }
 }

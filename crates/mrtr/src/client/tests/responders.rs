@@ -27,12 +27,12 @@ async fn a_question_carries_what_a_responder_needs() {
 
 #[tokio::test]
 async fn an_odd_schema_reaches_the_responder() {
-    let odd = r#"{"method":"elicitation/create","params":{"message":7,"extra":1e999,"requestedSchema":
+    let odd = r#"{"method":"elicitation/create","params":{"message":"M","extra":1e999,"requestedSchema":
         {"type":"object","title":"T","properties":{"x":{"anyOf":[{"type":"object"}],"format":"password","minimum":1.0}}}}}"#;
     let round = format!(r#"{{"id":"ID","result":{{"resultType":"input_required","inputRequests":{{"k":{odd}}}}}}}"#);
     let server = Playback::new([round, done("")]);
     let responder = async |ask: Ask| {
-        assert_eq!(ask.message(), "");
+        assert_eq!(ask.message(), "M");
         assert_eq!(ask.requested_schema()["properties"]["x"]["format"], "password");
         Ok(Answer::decline())
     };
@@ -133,6 +133,12 @@ async fn a_script_that_does_not_fit_names_the_field() {
     for (script, expected) in [
         (script().answer_text("trip", "nights", "abc"), "\"nights\" must be a whole number, not \"abc\""),
         (script().answer("trip", "city", "X"), "\"city\" must have at least 2 characters"),
+        (
+            script().answer("trip", "city", "X").answer_text("trip", "nights", "abc").answer("trip", "town", "Y"),
+            "\"nights\" must be a whole number, not \"abc\"; \
+             \"town\" is not asked: the form has \"city\", \"nights\", \"note\"; \
+             \"city\" must have at least 2 characters",
+        ),
         (script().answer("trip", "town", "Oslo"), "\"town\" is not asked: the form has \"city\", \"nights\", \"note\""),
         (script().answer("pay", "city", "Oslo"), "\"city\" is not asked: this is URL elicitation"),
     ] {

@@ -41,6 +41,26 @@ async fn pages_without_end_are_stopped() {
 }
 
 #[tokio::test]
+async fn pages_that_add_up_to_too_much_are_stopped() {
+    let many = Value::Array(vec![json!({ "name": "a" }); 6_000]);
+    let server = Playback::new([list(&many, Some("a")), list(&many, None)]);
+    let error = server.client(yes()).list_tools().await.unwrap_err();
+    assert!(error.to_string().ends_with("tools/list has more than 10000 tools"), "{error}");
+    let long = json!([{ "name": "a", "description": "x".repeat(8 << 20) }]);
+    let server = Playback::new((0..9).map(|page: u32| list(&long, Some(&page.to_string()))));
+    let error = server.client(yes()).list_tools().await.unwrap_err();
+    assert!(error.to_string().ends_with("tools/list is longer than 64 MiB"), "{error}");
+}
+
+#[tokio::test]
+async fn tools_and_pages_written_as_arrays_are_refused() {
+    let server = Playback::new([list(&json!([["a", "A", "d", {}], { "name": "b" }]), None)]);
+    let list = server.client(yes()).list_tools().await.unwrap();
+    assert_eq!((list.tools.len(), list.rejected.len()), (1, 1));
+    assert_eq!(list.rejected[0].reason, "invalid type: sequence, expected an object at line 1 column 0");
+}
+
+#[tokio::test]
 async fn a_listed_tool_gets_its_headers_in_every_round() {
     let server =
         Playback::new([list(&json!([mirrored("Region")]), None), asks(&json!({ "confirm": form() }), None), done("")]);
