@@ -1,6 +1,6 @@
 //! What a leg costs without a transport: parsing, the state, and whole legs by how much the journal holds.
 //!
-//! `cargo bench -p mrtr --bench legs` measures. For instruction counts, run the program it builds under valgrind with the
+//! `cargo bench -p mrtr --features __bench --bench legs` measures. For instruction counts, run the program it builds under valgrind with the
 //! argument `first-leg` or `second-leg`: then it runs that leg a thousand times, or as often as a second argument says.
 
 use std::future::Future;
@@ -87,7 +87,7 @@ fn accept(key: &str, content: &Value) -> Value {
 }
 
 fn leg(server: &Dispatch, body: &[u8]) -> Vec<u8> {
-    let handled = pin!(server.handle(Incoming { body, headers: None, principal: None }));
+    let handled = pin!(server.handle(Incoming::new(body)));
     match handled.poll(&mut Task::from_waker(Waker::noop())) {
         Poll::Ready(reply) => reply.body,
         Poll::Pending => panic!("these handlers wait for nothing but answers"),

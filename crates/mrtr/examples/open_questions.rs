@@ -89,7 +89,7 @@ fn send(server: &Dispatch, call: u32, retry: &Value) -> Result<Value, Box<dyn Er
         params[field] = value.clone();
     }
     let body = json!({ "jsonrpc": "2.0", "id": call, "method": "tools/call", "params": params }).to_string();
-    let reply = pin!(server.handle(Incoming { body: body.as_bytes(), headers: None, principal: None }));
+    let reply = pin!(server.handle(Incoming::new(body.as_bytes())));
     match reply.poll(&mut Task::from_waker(Waker::noop())) {
         Poll::Ready(reply) => Ok(serde_json::from_slice(&reply.body)?),
         Poll::Pending => Err("the handler waits for something else than answers".into()),

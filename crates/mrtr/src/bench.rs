@@ -1,9 +1,11 @@
-//! What the benches of this crate measure apart from a whole leg. No part of the API: it may change in any release.
+//! What the benches of this crate measure apart from a whole leg; there only with the feature `__bench`.
+//!
+//! No part of the API: it may change in any release.
 
 use std::time::{Duration, SystemTime};
 
 use crate::flow::Journal;
-use crate::seal::{Binding, Claims, Keyring, NONCE_LEN, Opened};
+use crate::seal::{Binding, Claims, Keyring, NONCE_LEN, Opened, audience};
 use crate::wire::{Message, json};
 
 /// The state of an operation, with all it takes to seal and open it.
@@ -21,7 +23,7 @@ impl State {
     /// When it does not open.
     pub fn of(keys: Keyring, server: &str, tool: &str, arguments: &str, token: &str) -> Self {
         let canonical = json::canonical(arguments).expect("arguments are JSON");
-        let binding = Binding::new("tools/call", tool, &canonical, None, server);
+        let binding = Binding::new("tools/call", tool, &canonical, None, audience(server));
         match Claims::open_at(&keys, token, &binding, SystemTime::now()) {
             Ok(Opened::Live(claims)) => Self { keys, binding, claims },
             other => panic!("the state does not open: {other:?}"),

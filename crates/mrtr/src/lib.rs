@@ -37,7 +37,9 @@
 //! | forms and their rules | [`form`] |
 //! | serving | [`Server`], [`http`] |
 //! | calling | [`client`] |
-//! | keys and what a state promises | [`Keyring`], [`seal`] |
+//! | keys and what a state promises | [`Keyring`], `docs/state-format.md` |
+//! | who the caller is | [`Principal`] |
+//! | what goes over the wire | [`wire`] |
 //!
 //! # Features
 //!
@@ -46,11 +48,12 @@
 
 #![cfg_attr(not(all(feature = "http", feature = "client")), allow(rustdoc::broken_intra_doc_links))]
 
+#[cfg(feature = "__bench")]
 #[doc(hidden)]
 pub mod bench;
 pub mod flow;
 pub mod form;
-pub mod seal;
+mod seal;
 pub mod server;
 #[doc(hidden)]
 pub mod visible;

@@ -88,6 +88,38 @@ fn an_answer_given_rounds_ago_is_dropped_when_its_question_changes() {
 }
 
 #[test]
+fn what_was_answered_after_a_question_that_has_changed_is_asked_again_too() {
+    let old = [Do::Say("env", "Staging?"), Do::Ask("go"), Do::Ask("c")];
+    let new = [Do::Say("env", "Production?"), Do::Ask("go"), Do::Ask("c")];
+    let effects = no_effects();
+    let world = World::versions([old, old, old, new, new, new, new].map(|calls| version(calls, &effects)));
+    let c = world.call("t", json!({})).accept("env", yes()).asks(&["go"]).accept("go", yes()).asks(&["c"]);
+    let env = c.accept("c", yes()).asks(&["env"]);
+    let go = env.accept("env", yes()).asks(&["go"]);
+    assert_eq!(go.schema("go")["properties"]["yes"]["default"], true, "the earlier answer is offered, and no more");
+    go.accept("go", yes()).asks(&["c"]).accept("c", yes()).finishes("done");
+}
+
+#[test]
+fn what_was_answered_after_a_new_question_is_asked_again_too() {
+    let old = [Do::Ask("go"), Do::Ask("c")];
+    let new = [Do::Ask("env"), Do::Ask("go"), Do::Ask("c")];
+    let effects = no_effects();
+    let world = World::versions([
+        version(old, &effects),
+        version(old, &effects),
+        version(new, &effects),
+        version(new, &effects),
+        version(new, &effects),
+    ]);
+    let c = world.call("t", json!({})).accept("go", yes()).asks(&["c"]);
+    let mut env = None;
+    let log = logged(|| env = Some(c.accept("c", yes()).asks(&["env"])));
+    assert!(log.contains(r#"step 1 replayed as elicit "env", journal recorded elicit "go""#), "{log}");
+    env.expect("asked").accept("env", yes()).asks(&["go"]).accept("go", yes()).asks(&["c"]);
+}
+
+#[test]
 fn a_refusal_of_another_question_does_not_count_either() {
     let world = rolling([Do::Say("ok", "Keep them?")], [Do::Say("ok", "Delete them?")], &no_effects());
     world.call("t", json!({})).asks(&["ok"]).decline("ok").asks(&["ok"]);

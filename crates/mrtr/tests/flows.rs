@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::tools::{cancel_subscription, deploy_release, file_shipping_claim, provision};
-use crate::world::{Effects, Leg, World};
+use crate::tools::{Confirm, cancel_subscription, deploy_release, file_shipping_claim, provision};
+use crate::world::{Effects, Leg, World, logged};
 
 fn world(tool: fn(&Effects) -> Tool) -> (World, Effects) {
     let effects = Effects::default();
@@ -287,4 +287,24 @@ fn three_in_a_row(seen: &Arc<Mutex<Vec<String>>>) -> Tool {
             Ok::<_, ToolError>(all.join("\n"))
         }
     })
+}
+
+#[test]
+fn whatever_a_handler_logs_says_which_operation_and_round_it_is() {
+    let tool = Tool::new("t", async |_: NoArguments, cx: Context| {
+        tracing::info!("at work");
+        let _: Confirm = cx.elicit("confirm", "Really?").await?;
+        Ok::<_, ToolError>(cx.operation_id().to_owned())
+    });
+    let world = World::with(tool);
+    let mut id = String::new();
+    let log = logged(|| {
+        let asked = world.call("t", json!({})).asks(&["confirm"]);
+        id = asked.accept("confirm", json!({ "confirm": true })).text();
+    });
+    for round in [1, 2] {
+        let span = format!("operation{{tool=t id={id} round={round}}}");
+        let line = log.lines().find(|line| line.contains(&span)).unwrap_or_else(|| panic!("no {span} in {log}"));
+        assert!(line.ends_with("at work"), "{line}");
+    }
 }

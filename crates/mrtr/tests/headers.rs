@@ -3,6 +3,9 @@
 use std::collections::HashMap;
 
 use mrtr::server::{Header, HeaderSource, Incoming};
+use mrtr::{Context, Tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::tools::cancel_subscription;
@@ -31,8 +34,12 @@ fn with_headers(body: &str, change: &[(&'static str, Option<&'static str>)]) -> 
             None => headers.0.remove(name),
         };
     }
-    let world = World::with(cancel_subscription(&Effects::default()));
-    let incoming = Incoming { body: body.as_bytes(), headers: Some(&headers), principal: None };
+    answer(cancel_subscription(&Effects::default()), body, &headers)
+}
+
+fn answer(tool: Tool, body: &str, headers: &Headers) -> Value {
+    let world = World::with(tool);
+    let incoming = Incoming::new(body.as_bytes()).headers(headers);
     let reply = to_the_end(world.instances[0].handle(incoming));
     let mut message: Value = serde_json::from_slice(&reply.body).expect("JSON");
     message["status"] = json!(reply.status);
@@ -92,4 +99,82 @@ fn an_unsupported_version_is_said_where_headers_and_body_agree_on_it() {
     assert_eq!(reply["error"]["data"]["requested"], "2025-06-18", "{reply}");
     let reply = with_headers(bare, &[("mcp-method", Some("tools/list"))]);
     assert_eq!(reply["error"]["code"], -32602, "{reply}");
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Query {
+    #[serde(default)]
+    #[schemars(extend("x-mcp-header" = "Region"))]
+    region: String,
+    #[serde(default)]
+    #[schemars(extend("x-mcp-header" = "Dry-Run"))]
+    dry_run: bool,
+    #[serde(default)]
+    page: Page,
+}
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[schemars(inline)]
+struct Page {
+    #[serde(default)]
+    #[schemars(extend("x-mcp-header" = "Size"))]
+    size: i64,
+}
+
+#[test]
+fn a_header_that_repeats_an_argument_must_say_what_it_says() {
+    let query = Tool::new("query", |query: Query, _: Context| async move {
+        format!("{} {} {}", query.region, query.dry_run, query.page.size)
+    });
+    let (region, dry_run, size) = ("mcp-param-region", "mcp-param-dry-run", "mcp-param-size");
+    let sent = |arguments: &str, params: &[(&'static str, &'static str)]| {
+        let body = request(1, "tools/call", &json!({}), json!({ "name": "query", "arguments": "ARGUMENTS" }));
+        let mut headers = Headers(GOOD.into_iter().chain(params.iter().copied()).collect());
+        headers.0.insert("mcp-name", "query");
+        answer(query.clone(), &body.replace("\"ARGUMENTS\"", arguments), &headers)
+    };
+    for (arguments, params, text) in [
+        ("{}", &[][..], " false 0"),
+        ("{}", &[("mcp-param-other", "x")], " false 0"),
+        (r#"{"region":"us-west1"}"#, &[(region, "us-west1")], "us-west1 false 0"),
+        (r#"{"region":"us-west1"}"#, &[(region, "=?base64?dXMtd2VzdDE=?=")], "us-west1 false 0"),
+        (r#"{"region":"世界"}"#, &[(region, "=?base64?5LiW55WM?=")], "世界 false 0"),
+        (r#"{"region":""}"#, &[(region, "")], " false 0"),
+        (r#"{"region":"42"}"#, &[(region, "42")], "42 false 0"),
+        (r#"{"dry_run":true}"#, &[(dry_run, "true")], " true 0"),
+        (r#"{"page":{"size":42}}"#, &[(size, "42")], " false 42"),
+        (r#"{"page":{"size":42}}"#, &[(size, "42.0")], " false 42"),
+        (r#"{"page":{"size":42.0}}"#, &[(size, "42")], " false 42"),
+        (r#"{"page":{"size":-7}}"#, &[(size, "-7")], " false -7"),
+    ] {
+        assert_eq!(sent(arguments, params)["result"]["content"][0]["text"], text, "{arguments} {params:?}");
+    }
+    for (arguments, params, problem) in [
+        (r#"{"region":"a"}"#, &[][..], "Mcp-Param-Region is missing"),
+        (r#"{"region":"a"}"#, &[(region, "b")], "Mcp-Param-Region is \"b\", the body says \"a\""),
+        (r#"{"region":"a"}"#, &[(region, "A")], "Mcp-Param-Region is \"A\""),
+        (r#"{"region":"42"}"#, &[(region, "42.0")], "Mcp-Param-Region is \"42.0\""),
+        (r#"{"region":"a"}"#, &[(region, "=?base64?%?=")], "Mcp-Param-Region is not valid Base64"),
+        (r#"{"region":"a"}"#, &[(region, "invalid")], "Mcp-Param-Region must be given once"),
+        (r#"{"region":null}"#, &[(region, "null")], "Mcp-Param-Region is there, the body has no value for it"),
+        ("{}", &[(region, "a")], "Mcp-Param-Region is there"),
+        ("{}", &[(region, "invalid")], "Mcp-Param-Region is there"),
+        (r#"{"dry_run":true}"#, &[(dry_run, "TRUE")], "Mcp-Param-Dry-Run is \"TRUE\""),
+        (r#"{"dry_run":false}"#, &[(dry_run, "true")], "Mcp-Param-Dry-Run is \"true\""),
+        (r#"{"page":{"size":42}}"#, &[(size, "43")], "Mcp-Param-Size is \"43\""),
+        (r#"{"page":{"size":42}}"#, &[(size, "42.5")], "Mcp-Param-Size is \"42.5\""),
+        (r#"{"page":{"size":42}}"#, &[(size, "")], "Mcp-Param-Size is \"\""),
+        (r#"{"page":{"size":9007199254740993}}"#, &[(size, "9007199254740992")], "Mcp-Param-Size is"),
+    ] {
+        let reply = sent(arguments, params);
+        let code = (&reply["error"]["code"], &reply["status"], &reply["id"]);
+        assert_eq!(code, (&json!(-32020), &json!(400), &json!(1)), "{arguments} {params:?}: {reply}");
+        assert!(reply["error"]["message"].as_str().expect("text").contains(problem), "{reply}");
+    }
+}
+
+#[test]
+fn a_call_without_headers_has_none_to_compare() {
+    let query = Tool::new("query", |query: Query, _: Context| async move { query.region });
+    World::with(query).call("query", json!({ "region": "a" })).finishes("a");
 }

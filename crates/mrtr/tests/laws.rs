@@ -327,7 +327,7 @@ fn instance(keys: &[u8], tool: Tool) -> Arc<Dispatch> {
 }
 
 fn send(instance: &Dispatch, body: &str) -> Value {
-    let incoming = Incoming { body: body.as_bytes(), headers: None, principal: None };
+    let incoming = Incoming::new(body.as_bytes());
     let reply = drive(instance.handle(incoming));
     serde_json::from_slice(&reply.body).expect("a JSON reply")
 }

@@ -2,6 +2,8 @@
 
 use mrtr::server::BuildError;
 use mrtr::{Context, NoArguments, Server, Tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::protocol::world;
@@ -30,7 +32,7 @@ fn every_result_says_what_it_is_and_who_sent_it() {
 #[test]
 fn tools_are_listed_in_order_with_their_schemas_and_a_lifetime() {
     let (world, _) = world();
-    let params = json!({ "requestState": "m1.AAAA", "inputResponses": { "a": { "action": "accept" } }, "cursor": "x" });
+    let params = json!({ "requestState": "m1.AAAA", "inputResponses": { "a": { "action": "accept" } }, "later": "x" });
     let reply = world.send(&request(1, "tools/list", &everything(), params));
     let list: Value = serde_json::from_slice(&reply.body).expect("JSON");
     let echo = json!({
@@ -72,6 +74,19 @@ fn a_server_says_what_it_speaks_and_offers() {
 }
 
 #[test]
+fn a_cursor_nobody_gave_is_refused() {
+    let (world, _) = world();
+    let list = |cursor: Value| {
+        let reply = world.send(&request(1, "tools/list", &everything(), json!({ "cursor": cursor })));
+        serde_json::from_slice::<Value>(&reply.body).expect("JSON")
+    };
+    for cursor in [json!("2"), json!(""), json!(2)] {
+        assert_eq!(list(cursor)["error"]["code"], -32602);
+    }
+    assert!(list(Value::Null)["result"]["tools"].is_array(), "null is absent");
+}
+
+#[test]
 fn a_server_that_cannot_work_is_not_built() {
     let tool = |name: &str| Tool::new(name, async |_: NoArguments, _: Context| "ok");
     let build = |server: Server| server.build().expect_err("refused").to_string();
@@ -84,4 +99,19 @@ fn a_server_that_cannot_work_is_not_built() {
     }
     let list = Tool::new("list", async |_: Vec<String>, _: Context| "ok");
     assert!(build(Server::new("s", "1").tool(list)).starts_with("tool \"list\": "));
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Optional {
+    #[schemars(extend("x-mcp-header" = "Region"))]
+    #[expect(dead_code, reason = "only its schema counts")]
+    region: Option<String>,
+}
+
+#[test]
+fn a_header_that_cannot_be_is_an_error_that_names_the_tool_and_the_reason() {
+    let tool = Tool::new("query", |_: Optional, _: Context| async {});
+    let error = Server::new("test", "1.0.0").tool(tool).build().expect_err("invalid");
+    let text = "tool \"query\": x-mcp-header \"Region\" is on a parameter that is no string, integer or boolean";
+    assert_eq!(error.to_string(), text);
 }

@@ -206,7 +206,7 @@ async fn deploy(deploy: Deploy, cx: Context) -> Result<String, ToolError> {
 async fn profile(_: mrtr::NoArguments, cx: Context) -> Result<String, ToolError> {
     let message = CreateMessage::new("A motto, please", 20);
     let profile = cx.elicit::<Profile>("profile", "Who are you?");
-    let (profile, motto) = futures_util::join!(profile, cx.sample("motto", &message).outcome());
+    let (profile, motto) = futures_util::future::join(profile, cx.sample("motto", &message).outcome()).await;
     let Profile { email, name, age } = profile?;
     Ok(format!("{email} {name:?} {age} {:?}", motto?.accepted()))
 }
@@ -225,6 +225,6 @@ fn call(state: Option<&str>) -> Vec<u8> {
 }
 
 fn send(instance: &Dispatch, body: &[u8]) -> Reply {
-    let incoming = Incoming { body, headers: None, principal: None };
+    let incoming = Incoming::new(body);
     instance.handle(incoming).now_or_never().expect("the handlers wait for nothing but answers")
 }

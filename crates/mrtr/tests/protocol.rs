@@ -147,6 +147,25 @@ fn a_key_named_twice_is_refused_wherever_it_decides_something() {
 }
 
 #[test]
+fn a_key_named_twice_is_refused_even_if_nobody_here_reads_it() {
+    let good = echoes(r#"{"count":1}"#);
+    let frame = good.replacen('{', r#"{"x":1,"x":2,"#, 1);
+    let escaped = good.replacen('{', r#"{"x":1,"\u0078":2,"#, 1);
+    for body in [frame, escaped] {
+        let message = refused(&body, -32600, 400, &json!(1));
+        assert!(message.contains("names the key \"x\" twice"), "{message}");
+    }
+    let params = good.replacen(r#""params":{"#, r#""params":{"later":1,"later":2,"#, 1);
+    let meta = good.replacen(r#""_meta":{"#, r#""_meta":{"traceparent":"a","traceparent":"b","#, 1);
+    let capabilities = good.replacen(r#""elicitation":{"#, r#""later":{},"later":{},"elicitation":{"#, 1);
+    for body in [params, meta, capabilities] {
+        assert_ne!(body, good);
+        let message = refused(&body, -32602, 400, &json!(1));
+        assert!(message.contains("twice"), "{message}");
+    }
+}
+
+#[test]
 fn half_a_surrogate_pair_is_an_error_that_still_carries_the_id() {
     for params in [
         r#""name":"echo","arguments":{"count":1,"label":"\ud800"}"#,

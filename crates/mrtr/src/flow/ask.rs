@@ -12,7 +12,7 @@ use std::task::{Context as Task, Poll};
 use serde_json::value::RawValue;
 
 use super::journal::{Answer, Kind, MAX_KEPT, State};
-use super::replay::{Begun, CallId, Open};
+use super::replay::{Begun, Open};
 use super::round::{CallGuard, Fault, Round, UrlQuestion};
 use super::{ClientInfo, ContextError, Outcome};
 use crate::seal::Digest;
@@ -134,7 +134,7 @@ impl<Q: Question> AskOutcome<Q> {
         match self.round.begin(&self.key, prepared.kind, Some(prepared.digest))? {
             Begun::Held => Ok(None),
             Begun::Replayed(state) => self.replay(state),
-            Begun::New(id, open) => self.decide(id, open, &prepared),
+            Begun::New(id, open) => self.decide(CallGuard::new(&self.round, id), open, &prepared),
         }
     }
 
@@ -143,7 +143,8 @@ impl<Q: Question> AskOutcome<Q> {
         match state {
             State::Answered { answer: Answer::Accepted(recorded), .. } => match self.question.recall(&recorded) {
                 Ok(value) => Ok(Some(Outcome::Accepted(value))),
-                Err(problem) => Ok(self.author_error(&format!("its recorded answer no longer fits: {problem}"))),
+                // What exactly does not fit may quote the answer, and answers stay out of logs.
+                Err(_) => Ok(self.author_error("its recorded answer no longer fits the type it is read as")),
             },
             State::Answered { answer: Answer::Declined, .. } => Ok(Some(Outcome::Declined)),
             State::Answered { answer: Answer::Cancelled, .. } => Ok(Some(Outcome::Cancelled)),
@@ -159,33 +160,32 @@ impl<Q: Question> AskOutcome<Q> {
     /// Settles the question with the answer at hand, or leaves it open.
     fn decide(
         &mut self,
-        id: CallId,
+        call: CallGuard,
         open: Open,
         prepared: &Prepared,
     ) -> Result<Option<Outcome<Q::Output>>, ContextError> {
         let asked = prepared.digest;
-        let answered = |answer| State::Answered { asked, answer };
         let mut attempts = open.attempts;
         let mut again = Again { problems: None, kept: open.kept };
         if let Some(answer) = open.answer {
             self.remember();
             match self.question.judge(&answer) {
                 Verdict::Accepted(value, recorded) => {
-                    self.round.settle(id, answered(Answer::Accepted(recorded)));
+                    self.settle(call, asked, Answer::Accepted(recorded))?;
                     return Ok(Some(Outcome::Accepted(value)));
                 }
                 Verdict::Declined => {
-                    self.round.settle(id, answered(Answer::Declined));
+                    self.settle(call, asked, Answer::Declined)?;
                     return Ok(Some(Outcome::Declined));
                 }
                 Verdict::Cancelled => {
-                    self.round.settle(id, answered(Answer::Cancelled));
+                    self.settle(call, asked, Answer::Cancelled)?;
                     return Ok(Some(Outcome::Cancelled));
                 }
                 Verdict::Invalid { problems, kept } => {
                     attempts = attempts.saturating_add(1);
                     if attempts >= self.attempts {
-                        self.round.settle(id, answered(Answer::Exhausted(problems.clone())));
+                        self.settle(call, asked, Answer::Exhausted(problems.clone()))?;
                         return Err(self.exhausted(problems));
                     }
                     let kept = kept.filter(|kept| kept.len() <= MAX_KEPT).or(again.kept);
@@ -194,17 +194,33 @@ impl<Q: Question> AskOutcome<Q> {
             }
         }
         if !(prepared.supported)(&self.round.client) {
-            if let Some(value) = self.fallback.take() {
-                self.round.settle(id, State::Fallback);
-                return Ok(Some(Outcome::Accepted(value)));
-            }
-            self.round.fail(Fault::MissingCapability(Box::new(prepared.needs.clone())));
-            return Ok(None);
+            return self.without_capability(call, prepared);
         }
         let request = self.question.request(&again);
-        self.round.open(id, State::Open { asked, attempts, kept: again.kept }, Some(request));
-        self.open = Some(CallGuard { round: Arc::clone(&self.round), id });
+        call.open(State::Open { asked, attempts, kept: again.kept }, Some(request));
+        self.open = Some(call);
         Ok(None)
+    }
+
+    /// The client cannot be asked: the fallback stands, or the operation fails.
+    fn without_capability(
+        &mut self,
+        call: CallGuard,
+        prepared: &Prepared,
+    ) -> Result<Option<Outcome<Q::Output>>, ContextError> {
+        let Some(value) = self.fallback.take() else {
+            self.round.fail(Fault::MissingCapability(Box::new(prepared.needs.clone())));
+            return Ok(None);
+        };
+        if call.settle(State::Fallback) { Ok(Some(Outcome::Accepted(value))) } else { Err(self.round_over()) }
+    }
+
+    fn settle(&self, call: CallGuard, asked: Digest, answer: Answer) -> Result<(), ContextError> {
+        if call.settle(State::Answered { asked, answer }) { Ok(()) } else { Err(self.round_over()) }
+    }
+
+    fn round_over(&self) -> ContextError {
+        ContextError::RoundOver { key: self.key.clone() }
     }
 
     /// A wait may want to send the user there again.
@@ -235,7 +251,7 @@ impl<Q: Question> Future for AskOutcome<Q> {
             return Poll::Ready(result);
         }
         if this.round.is_over(task.waker()) {
-            return Poll::Ready(Err(ContextError::RoundOver { key: this.key.clone() }));
+            return Poll::Ready(Err(this.round_over()));
         }
         Poll::Pending
     }

@@ -1,9 +1,8 @@
 //! The handle a handler gets.
 
 use std::fmt;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::sync::Arc;
-use std::task::Poll;
 
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
@@ -95,9 +94,13 @@ impl Context {
 
     /// Does something once per operation, however often the handler is replayed.
     ///
-    /// The result rides in the sealed state. The guarantee is "once per state": a client that sends the same state
-    /// twice runs what comes after it twice, and a process that dies in the middle of a step leaves it unrecorded. Hand
+    /// The result rides in the sealed state, so the guarantee is as good as that: what a state records is not done again
+    /// by whoever comes back with it. A step is done again when the same state is sent twice, and when it was torn off
+    /// before it was recorded: the process died, the client hung up, the handler's time was over. Hand
     /// [`operation_id`](Self::operation_id) to whatever can deduplicate.
+    ///
+    /// A step keeps its result even if an answer it was computed from is asked for again. Where that matters, put the
+    /// answer into the key: `format!("reserve {room}")`.
     ///
     /// ```
     /// # async fn reserve() -> u64 { 7 }
@@ -107,7 +110,8 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// [`ContextError::Unkeepable`] when the result cannot be written as JSON, or what was recorded does not fit `T`.
+    /// [`ContextError::Unkeepable`] when the result cannot be written as JSON, [`ContextError::Outdated`] when what an
+    /// earlier version of the code recorded does not fit `T`.
     pub async fn step<T, F>(&self, key: impl Into<String>, work: F) -> Result<T, ContextError>
     where
         T: Serialize + DeserializeOwned,
@@ -137,26 +141,17 @@ impl Context {
         F: Future<Output = Result<T, E>>,
     {
         let key = key.into();
-        let unkeepable = |key: &str, error: serde_json::Error| ContextError::Unkeepable {
-            key: key.to_owned(),
-            reason: error.to_string(),
+        let call = match self.round.begin(&key, Kind::Step, None)? {
+            Begun::Replayed(State::Done(recorded)) => return ContextError::recorded(&key, &recorded).map(Ok),
+            Begun::New(id, _) => CallGuard::new(&self.round, id),
+            Begun::Replayed(_) | Begun::Held => return Err(self.round.over(&key).await),
         };
-        let id = match self.round.begin(&key, Kind::Step, None)? {
-            Begun::Replayed(State::Done(recorded)) => {
-                return serde_json::from_str(&recorded).map(Ok).map_err(|error| unkeepable(&key, error));
-            }
-            Begun::New(id, _) => id,
-            Begun::Replayed(..) | Begun::Held => return Err(self.round_over(&key).await),
-        };
-        let guard = CallGuard { round: Arc::clone(&self.round), id };
-        self.round.run(guard.id);
         let value = match work.await {
             Ok(value) => value,
             Err(error) => return Ok(Err(error)),
         };
-        let recorded = serde_json::to_string(&value).map_err(|error| unkeepable(&key, error))?;
-        self.round.settle(guard.id, State::Done(recorded));
-        Ok(Ok(value))
+        let recorded = ContextError::to_record(&key, &value)?;
+        if call.settle(State::Done(recorded)) { Ok(Ok(value)) } else { Err(ContextError::RoundOver { key }) }
     }
 
     /// Waits until `check` finds the result of something that happens elsewhere, usually behind a URL.
@@ -198,22 +193,6 @@ impl Context {
 
     fn ask<Q: super::ask::Question>(&self, key: impl Into<String>, question: Q) -> Ask<Q> {
         Ask::new(Arc::clone(&self.round), key.into(), question)
-    }
-
-    /// Waits for the end of a round that is decided already.
-    async fn round_over(&self, key: &str) -> ContextError {
-        self.round.over(key).await
-    }
-}
-
-impl Round {
-    /// Resolves when the round is over: to what a call that is still waiting then gets.
-    pub(super) async fn over(&self, key: &str) -> ContextError {
-        poll_fn(|task| match self.is_over(task.waker()) {
-            true => Poll::Ready(ContextError::RoundOver { key: key.to_owned() }),
-            false => Poll::Pending,
-        })
-        .await
     }
 }
 

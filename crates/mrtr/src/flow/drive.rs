@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::task::{Context as Task, Poll, Waker};
 use std::time::Duration;
 
+use tracing::error;
+
 use super::clock::Sleep;
 use super::replay::Suspension;
 use super::round::{Fault, Round, Standing};
@@ -70,6 +72,15 @@ impl<R> Drive<R> {
     }
 }
 
+impl<R> Drive<R> {
+    /// Drops the handler, whose guards are the author's code and may panic.
+    fn put_down(&mut self) {
+        if let Err(panic) = guarded(|| self.handler = None) {
+            error!("the handler panicked when it was dropped: {panic}");
+        }
+    }
+}
+
 impl<R> Future for Drive<R> {
     type Output = RoundEnd<R>;
 
@@ -84,17 +95,17 @@ impl<R> Future for Drive<R> {
             }
             Standing::GaveWay | Standing::Waits => return Poll::Pending,
         };
-        // What the handler holds is dropped now, so that its guards run; they are the author's code too.
-        Poll::Ready(match guarded(|| self.handler = None) {
-            Ok(()) => end,
-            Err(panic) => RoundEnd::Failed(Fault::Panicked(panic)),
-        })
+        // What the handler holds is dropped now, so that its guards run. The round has its end all the same: what was
+        // done must reach the client, or it would be done again.
+        self.put_down();
+        Poll::Ready(end)
     }
 }
 
 impl<R> Drop for Drive<R> {
     fn drop(&mut self) {
         self.round.close();
+        self.put_down();
     }
 }
 

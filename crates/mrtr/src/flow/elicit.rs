@@ -15,7 +15,7 @@ use super::journal::Kind;
 use super::round::UrlQuestion;
 use crate::form::{Form, SchemaError};
 use crate::seal::Digest;
-use crate::wire::ClientCapabilities;
+use crate::wire::{ClientCapabilities, json::string};
 
 /// A form whose answer is a `T`: what [`Context::elicit`](crate::Context::elicit) asks.
 pub struct FormOf<T> {
@@ -66,7 +66,7 @@ impl<T: DeserializeOwned + Send> Question for FormOf<T> {
         let form = self.form.as_ref().map_err(SchemaError::to_string)?;
         Ok(Prepared {
             kind: Kind::Form,
-            digest: Digest::of("form", &[self.message.as_bytes(), form.json().as_bytes()]),
+            digest: Digest::of("form", &[self.message.as_bytes(), form.fingerprint()]),
             needs: ClientCapabilities::default().with_form(),
             supported: |client| client.can_elicit_form(),
         })
@@ -75,17 +75,14 @@ impl<T: DeserializeOwned + Send> Question for FormOf<T> {
     fn request(&self, again: &Again) -> String {
         let Ok(form) = &self.form else { return String::new() };
         let message = match &again.problems {
-            None => json!(self.message).to_string(),
-            Some(problems) => {
-                json!(format!("{}\n\nThe last answer could not be used: {problems}.", self.message)).to_string()
-            }
+            None => string(&self.message),
+            Some(problems) => string(&format!("{}\n\nThe last answer could not be used: {problems}.", self.message)),
         };
         let kept = again.kept.as_deref().and_then(|kept| serde_json::from_str(kept).ok());
         let schema = kept.map(|kept| form.with_defaults(&kept).to_string());
         let schema = schema.as_deref().unwrap_or_else(|| form.json());
-        format!(
-            r#"{{"method":"elicitation/create","params":{{"mode":"form","message":{message},"requestedSchema":{schema}}}}}"#
-        )
+        let start = r#"{"method":"elicitation/create","params":{"mode":"form","message":"#;
+        [start, &message, r#","requestedSchema":"#, schema, "}}"].concat()
     }
 
     fn judge(&self, answer: &RawValue) -> Verdict<T> {

@@ -1,6 +1,8 @@
 //! What a call on the context can fail with.
 
+use serde::{Serialize, de::DeserializeOwned};
 use thiserror::Error;
+use tracing::warn;
 
 /// Why a call on the [`Context`](crate::Context) gave no value.
 ///
@@ -35,13 +37,17 @@ pub enum ContextError {
         /// The call's key.
         key: String,
     },
-    /// A step's result cannot be written to or read from the journal.
-    #[error("step {key:?} has a result that cannot be kept: {reason}")]
+    /// The result of a step or a wait cannot be written as JSON.
+    #[error("the result of {key:?} cannot be kept")]
     Unkeepable {
-        /// The step's key.
+        /// The call's key.
         key: String,
-        /// What serde says.
-        reason: String,
+    },
+    /// What was recorded for a step or a wait is not what the code now expects: its type has changed meanwhile.
+    #[error("what was recorded for {key:?} is of another version of this tool; start the call again")]
+    Outdated {
+        /// The call's key.
+        key: String,
     },
 }
 
@@ -49,5 +55,22 @@ impl ContextError {
     /// Whether the user refused, one way or the other.
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Declined { .. } | Self::Cancelled { .. })
+    }
+
+    /// A result as the journal keeps it.
+    pub(super) fn to_record<T: Serialize>(key: &str, value: &T) -> Result<String, Self> {
+        serde_json::to_string(value).map_err(|error| {
+            warn!("the result of {key:?} cannot be written as JSON: {error}");
+            Self::Unkeepable { key: key.to_owned() }
+        })
+    }
+
+    /// A result as the journal has it.
+    pub(super) fn recorded<T: DeserializeOwned>(key: &str, recorded: &str) -> Result<T, Self> {
+        // Serde's text may quote the result, which is nobody's business but the handler's.
+        serde_json::from_str(recorded).map_err(|error| {
+            warn!(line = error.line(), column = error.column(), "the recorded result of {key:?} does not fit its type");
+            Self::Outdated { key: key.to_owned() }
+        })
     }
 }

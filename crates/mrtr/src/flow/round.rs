@@ -5,9 +5,10 @@
 //! `replay`.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::{Wake, Waker};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::{Poll, Wake, Waker};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::value::RawValue;
@@ -22,6 +23,9 @@ use crate::wire::ClientCapabilities;
 const MAX_GIVEN_WAY: u32 = 100;
 
 /// What a round starts with, and what its handler did so far.
+///
+/// The handler may spread over tasks and threads, so all of that is behind one lock. No foreign code runs under it:
+/// wakers are woken and dropped when it is released, since either may come straight back here.
 #[derive(Debug)]
 pub(crate) struct Round {
     pub(crate) operation: [u8; 16],
@@ -33,8 +37,6 @@ pub(crate) struct Round {
     operation_id: OnceLock<String>,
     /// Whether the handler was woken since its poll began: then it has more to do before the round ends.
     woken: AtomicBool,
-    /// Who polls the handler; `None` once the round is over. Apart from `core`, so that waking needs no other lock.
-    runner: Mutex<Option<Waker>>,
     core: Mutex<Core>,
 }
 
@@ -49,7 +51,12 @@ struct Core {
     polling: bool,
     /// How often the handler woke itself although it had something open.
     given_way: u32,
+    /// Who polls the handler; `None` once the round is over.
+    runner: Option<Waker>,
+    /// Who waits for the end of the round.
     left_behind: Vec<Waker>,
+    /// Who is to be woken once the lock is released.
+    due: Vec<Waker>,
 }
 
 /// A URL question as it went out.
@@ -83,16 +90,52 @@ pub(crate) enum Standing<T> {
     Waits,
 }
 
-/// Keeps a begun call alive: dropped before the call settles, it withdraws it.
+/// A begun call. Dropped before it settles, it is withdrawn, as if it had never been.
 #[derive(Debug)]
 pub(crate) struct CallGuard {
-    pub(crate) round: Arc<Round>,
-    pub(crate) id: CallId,
+    round: Arc<Round>,
+    id: CallId,
+}
+
+impl CallGuard {
+    pub(super) fn new(round: &Arc<Round>, id: CallId) -> Self {
+        Self { round: Arc::clone(round), id }
+    }
+
+    /// Settles the call for good. False if its round is over: then nothing was settled.
+    #[must_use]
+    pub(super) fn settle(self, state: State) -> bool {
+        self.decide(Some(state), Phase::Settled)
+    }
+
+    /// Leaves the call open: `request` goes out when the round ends.
+    pub(super) fn open(&self, state: State, request: Option<String>) {
+        self.decide(Some(state), Phase::Open(request));
+    }
+
+    /// Keeps a wait between two checks: it goes out as `open` would, but ends no round.
+    pub(super) fn hold(&self, state: State, request: Option<String>) {
+        self.decide(Some(state), Phase::Holding(request));
+    }
+
+    /// Keeps the round from ending while something is at work for this call.
+    pub(super) fn busy(&self) {
+        self.decide(None, Phase::Busy);
+    }
+
+    fn decide(&self, state: Option<State>, phase: Phase) -> bool {
+        self.round.update(|core| {
+            let moved = !core.over && core.replay.decide(self.id, state, phase);
+            // What was at work may have been all that held the round.
+            core.look_again();
+            moved
+        })
+    }
 }
 
 impl Drop for CallGuard {
     fn drop(&mut self) {
-        self.round.abandon(self.id);
+        self.decide(None, Phase::Dropped);
     }
 }
 
@@ -112,7 +155,6 @@ impl Round {
             clock,
             operation_id: OnceLock::new(),
             woken: AtomicBool::new(false),
-            runner: Mutex::default(),
             core: Mutex::default(),
         }
     }
@@ -134,160 +176,144 @@ impl Round {
         self.operation_id.get_or_init(|| URL_SAFE_NO_PAD.encode(self.operation))
     }
 
-    /// Begins a call: finds its place in the journal. `asked` is the digest of the question, `None` for steps.
+    /// Begins a call: finds its place in the journal. `asked` is the digest of the question, `None` for steps and waits.
     pub(crate) fn begin(&self, key: &str, kind: Kind, asked: Option<Digest>) -> Result<Begun, ContextError> {
-        let mut core = self.lock();
-        if core.over {
-            return Err(ContextError::RoundOver { key: key.to_owned() });
-        }
-        if matches!(&core.fault, Some(fault) if !matches!(fault, Fault::MissingCapability(_))) {
-            return Ok(Begun::Held);
-        }
-        if core.replay.has_call(key) {
-            core.fault =
-                Some(Fault::Author(format!("key {key:?} is used twice in one operation; keys must be unique")));
-            return Ok(Begun::Held);
-        }
-        match core.replay.begin(key, kind, asked) {
-            // The round fails already; whatever starts now would only be done again.
-            Begun::New(id, _) if asked.is_none() && core.fault.is_some() => {
-                core.replay.decide(id, None, Phase::Dropped);
-                Ok(Begun::Held)
+        self.update(|core| {
+            if core.over {
+                return Err(ContextError::RoundOver { key: key.to_owned() });
             }
-            begun => Ok(begun),
-        }
-    }
-
-    /// Marks a call as a step at work.
-    pub(crate) fn run(&self, id: CallId) {
-        self.lock().replay.decide(id, None, Phase::Running);
-    }
-
-    /// Leaves a call open: `request` goes out when the round ends.
-    pub(crate) fn open(&self, id: CallId, state: State, request: Option<String>) {
-        let mut core = self.lock();
-        core.replay.decide(id, Some(state), Phase::Open(request));
-        self.look_again(&core);
-    }
-
-    /// Settles a call for good.
-    pub(crate) fn settle(&self, id: CallId, state: State) {
-        let mut core = self.lock();
-        core.replay.decide(id, Some(state), Phase::Settled);
-        // A step that was at work beside an open question held the round; it may end now.
-        if core.replay.has_open() {
-            self.look_again(&core);
-        }
-    }
-
-    /// Forgets a call the handler dropped before it was settled.
-    fn abandon(&self, id: CallId) {
-        let mut core = self.lock();
-        if !core.over {
-            core.replay.decide(id, None, Phase::Dropped);
-            if core.replay.has_open() {
-                self.look_again(&core);
+            match core.fault {
+                // Several missing capabilities are reported at once, so asks go on being looked at. Work does not.
+                Some(Fault::MissingCapability(_)) if asked.is_some() => {}
+                Some(_) => return Ok(Begun::Held),
+                None => {}
             }
-        }
+            if core.replay.has_call(key) {
+                let problem = format!("key {key:?} is used twice in one operation; keys must be unique");
+                core.fault = Some(Fault::Author(problem));
+                return Ok(Begun::Held);
+            }
+            Ok(core.replay.begin(key, kind, asked))
+        })
     }
 
     /// Ends the operation with a fault, unless another one came first. Missing capabilities add up.
     pub(crate) fn fail(&self, fault: Fault) {
-        let mut core = self.lock();
-        match (&mut core.fault, fault) {
-            (Some(Fault::MissingCapability(known)), Fault::MissingCapability(more)) => known.merge(*more),
-            (Some(_), _) => {}
-            (none, fault) => *none = Some(fault),
-        }
-        self.look_again(&core);
+        self.update(|core| {
+            match (&mut core.fault, fault) {
+                (Some(Fault::MissingCapability(known)), Fault::MissingCapability(more)) => known.merge(*more),
+                (Some(_), _) => {}
+                (none, fault) => *none = Some(fault),
+            }
+            core.look_again();
+        });
+    }
+
+    /// Resolves when the round is over: to what a call that still waits then gets.
+    pub(super) async fn over(&self, key: &str) -> ContextError {
+        poll_fn(|task| if self.is_over(task.waker()) { Poll::Ready(()) } else { Poll::Pending }).await;
+        ContextError::RoundOver { key: key.to_owned() }
     }
 
     /// Whether the round is over; if not, `waker` is woken when it is.
     pub(crate) fn is_over(&self, waker: &Waker) -> bool {
-        let mut core = self.lock();
-        if !core.over && !core.left_behind.iter().any(|known| known.will_wake(waker)) {
-            core.left_behind.push(waker.clone());
-        }
-        core.over
+        self.update(|core| {
+            if !core.over && !core.left_behind.iter().any(|known| known.will_wake(waker)) {
+                core.left_behind.push(waker.clone());
+            }
+            core.over
+        })
     }
 
     pub(crate) fn remember_url(&self, question: UrlQuestion) {
-        self.lock().last_url = Some(question);
+        self.update(|core| core.last_url = Some(question));
     }
 
     pub(crate) fn last_url(&self) -> Option<UrlQuestion> {
-        self.lock().last_url.clone()
+        self.update(|core| core.last_url.clone())
     }
 
     /// Starts a poll of the handler on behalf of `runner`'s task.
     pub(super) fn start_poll(&self, runner: &Waker) {
         self.woken.store(false, Ordering::Release);
-        self.lock().polling = true;
-        let mut known = self.runner.lock().unwrap_or_else(PoisonError::into_inner);
-        if !known.as_ref().is_some_and(|known| known.will_wake(runner)) {
-            *known = Some(runner.clone());
-        }
+        let replaced = self.update(|core| {
+            core.polling = true;
+            let known = core.runner.as_ref().is_some_and(|known| known.will_wake(runner));
+            if known { None } else { core.runner.replace(runner.clone()) }
+        });
+        drop(replaced);
     }
 
-    /// Ends the round if it can end: the handler waits, and a fault or an open call says why.
+    /// Ends the round if it can end: the handler waits, nothing is at work, and a fault or an open call says why.
     pub(super) fn try_suspend(&self) -> Standing<Result<Suspension, Fault>> {
-        let mut core = self.lock();
-        core.polling = false;
-        if core.replay.is_running() {
-            return Standing::Waits;
-        }
-        if let Some(fault) = core.fault.take() {
-            self.close_core(&mut core);
-            return Standing::Ended(Err(fault));
-        }
-        if !core.replay.has_open() {
-            return Standing::Waits;
-        }
-        if self.woken.load(Ordering::Acquire) && core.given_way < MAX_GIVEN_WAY {
-            core.given_way += 1;
-            return Standing::GaveWay;
-        }
-        self.close_core(&mut core);
-        Standing::Ended(Ok(core.replay.suspend()))
+        self.ending(|core| {
+            core.polling = false;
+            if core.replay.is_busy() {
+                return Standing::Waits;
+            }
+            if let Some(fault) = core.fault.take() {
+                return Standing::Ended(Err(fault));
+            }
+            if !core.replay.has_open() {
+                return Standing::Waits;
+            }
+            if self.woken.load(Ordering::Acquire) && core.given_way < MAX_GIVEN_WAY {
+                core.given_way += 1;
+                return Standing::GaveWay;
+            }
+            Standing::Ended(Ok(core.replay.suspend()))
+        })
     }
 
     /// Ends the round because the handler did; returns the fault that overrides what it returned.
     pub(super) fn finish(&self) -> Option<Fault> {
-        let mut core = self.lock();
-        self.close_core(&mut core);
-        core.replay.report_missing();
-        core.fault.take()
+        let Standing::Ended(fault) = self.ending(|core| {
+            core.replay.report_missing();
+            Standing::Ended(core.fault.take())
+        }) else {
+            return None;
+        };
+        fault
     }
 
-    /// Ends the round from outside: the client is gone.
-    pub(super) fn close(&self) {
-        self.close_core(&mut self.lock());
+    /// Ends the round from outside: the client is gone, or its handler failed.
+    pub(crate) fn close(&self) {
+        self.ending(|_| Standing::Ended(()));
     }
 
-    /// Nobody polls the handler any more; whoever still waits for it is told.
-    fn close_core(&self, core: &mut Core) {
-        core.over = true;
-        self.runner.lock().unwrap_or_else(PoisonError::into_inner).take();
-        core.left_behind.drain(..).for_each(Waker::wake);
+    /// Makes a change that may end the round: then nobody is polled any more, and whoever still waits for it is told.
+    fn ending<T>(&self, change: impl FnOnce(&mut Core) -> Standing<T>) -> Standing<T> {
+        let (standing, runner) = self.update(|core| {
+            let standing = change(core);
+            let ended = matches!(standing, Standing::Ended(_));
+            if ended {
+                core.over = true;
+                core.due.append(&mut core.left_behind);
+            }
+            (standing, if ended { core.runner.take() } else { None })
+        });
+        drop(runner);
+        standing
     }
 
-    /// Has the end of the round considered again, unless that is about to happen anyway.
-    fn look_again(&self, core: &Core) {
-        if !core.polling {
-            self.wake_runner();
+    /// Makes a change under the lock, and wakes whom it concerns after that.
+    fn update<T>(&self, change: impl FnOnce(&mut Core) -> T) -> T {
+        // A panic under the lock leaves a round that only ends; nothing half-done survives it.
+        let mut core = self.core.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = change(&mut core);
+        let due = std::mem::take(&mut core.due);
+        drop(core);
+        due.into_iter().for_each(Waker::wake);
+        result
+    }
+}
+
+impl Core {
+    /// Has the end of the round considered again, unless that is about to happen anyway, or nothing asks for it.
+    fn look_again(&mut self) {
+        if !self.polling && (self.fault.is_some() || self.replay.has_open()) {
+            self.due.extend(self.runner.clone());
         }
-    }
-
-    fn wake_runner(&self) {
-        let runner = self.runner.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(runner) = runner {
-            runner.wake();
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Core> {
-        // A panic while the lock is held leaves a round that only ends; nothing half-done survives it.
-        self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -299,6 +325,6 @@ impl Wake for Round {
 
     fn wake_by_ref(self: &Arc<Self>) {
         self.woken.store(true, Ordering::Release);
-        self.wake_runner();
+        self.update(|core| core.due.extend(core.runner.clone()));
     }
 }

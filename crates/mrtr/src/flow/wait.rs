@@ -81,34 +81,31 @@ where
     T: Serialize + DeserializeOwned + Send + 'a,
 {
     async fn run(mut self) -> Result<T, ContextError> {
-        let (id, open) = match self.round.begin(&self.key, Kind::Wait, None)? {
-            Begun::Replayed(State::Done(recorded)) => {
-                return serde_json::from_str(&recorded).map_err(|error| self.unkeepable(&error));
-            }
+        let (call, open) = match self.round.begin(&self.key, Kind::Wait, None)? {
+            Begun::Replayed(State::Done(recorded)) => return ContextError::recorded(&self.key, &recorded),
             Begun::Replayed(State::Answered { answer, .. }) => return Err(self.refused(&answer)),
-            Begun::New(id, open) => (id, open),
-            Begun::Replayed(..) | Begun::Held => return Err(self.round.over(&self.key).await),
+            Begun::New(id, open) => (CallGuard::new(&self.round, id), open),
+            Begun::Replayed(_) | Begun::Held => return Err(self.round.over(&self.key).await),
         };
-        let guard = CallGuard { round: Arc::clone(&self.round), id };
-        let asked = Digest::of("wait", &[]);
         if let Some(refusal) = refusal(&open) {
-            self.round.settle(guard.id, State::Answered { asked, answer: refusal.clone() });
-            return Err(self.refused(&refusal));
+            let settled = call.settle(State::Answered { asked: Digest::of("wait", &[]), answer: refusal.clone() });
+            return Err(if settled { self.refused(&refusal) } else { self.round_over() });
         }
-        if let Some(value) = self.hold_open().await {
-            let recorded = serde_json::to_string(&value).map_err(|error| self.unkeepable(&error))?;
-            self.round.settle(guard.id, State::Done(recorded));
-            return Ok(value);
-        }
-        let request = self.question().map(|question| question.request());
-        self.round.open(guard.id, State::Open { asked, attempts: 0, kept: None }, request);
-        Err(self.round.over(&self.key).await)
+        let Some(value) = self.hold_open(&call).await else {
+            let (state, request) = self.to_send();
+            call.open(state, request);
+            return Err(self.round.over(&self.key).await);
+        };
+        let recorded = ContextError::to_record(&self.key, &value)?;
+        if call.settle(State::Done(recorded)) { Ok(value) } else { Err(self.round_over()) }
     }
 
-    /// Checks until there is a result or the time to hold the request is over.
-    async fn hold_open(&mut self) -> Option<T> {
+    /// Checks until there is a result or the time to hold the request is over. A check at work keeps the round from
+    /// ending; between two of them it may end, and then the wait goes out with it.
+    async fn hold_open(&mut self, call: &CallGuard) -> Option<T> {
         let mut held = Duration::ZERO;
         loop {
+            call.busy();
             if let Some(value) = (self.check)().await {
                 return Some(value);
             }
@@ -116,9 +113,21 @@ where
                 return None;
             }
             let pause = self.every.min(self.hold.saturating_sub(held));
-            self.round.clock.sleep(pause)?.await;
+            let timer = self.round.clock.sleep(pause)?;
+            let (state, request) = self.to_send();
+            call.hold(state, request);
+            timer.await;
             held += pause;
         }
+    }
+
+    fn to_send(&self) -> (State, Option<String>) {
+        let state = State::Open { asked: Digest::of("wait", &[]), attempts: 0, kept: None };
+        (state, self.question().map(|question| question.request()))
+    }
+
+    fn round_over(&self) -> ContextError {
+        ContextError::RoundOver { key: self.key.clone() }
     }
 
     fn refused(&self, answer: &Answer) -> ContextError {
@@ -127,10 +136,6 @@ where
             Answer::Cancelled => ContextError::Cancelled { key },
             Answer::Accepted(_) | Answer::Declined | Answer::Exhausted(_) => ContextError::Declined { key },
         }
-    }
-
-    fn unkeepable(&self, error: &serde_json::Error) -> ContextError {
-        ContextError::Unkeepable { key: self.key.clone(), reason: error.to_string() }
     }
 }
 

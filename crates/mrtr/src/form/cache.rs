@@ -16,7 +16,6 @@ static FORMS: LazyLock<RwLock<HashMap<TypeId, Arc<Form>>>> = LazyLock::new(RwLoc
 ///
 /// Whenever [`Form::of`] fails; a type that cannot be asked is tried again each time, which only a
 /// server that is about to be corrected does.
-#[allow(dead_code, reason = "for the engine, which asks on every request")]
 pub(crate) fn cached<T: JsonSchema + 'static>() -> Result<Arc<Form>, SchemaError> {
     let key = TypeId::of::<T>();
     // The map is whole between any two statements, so a panic elsewhere cannot have spoilt it.

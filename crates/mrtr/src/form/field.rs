@@ -120,7 +120,7 @@ impl Field {
             required: listed && !reading.nullable,
             default: reading.default,
             null_when_blank: listed && reading.nullable,
-            judge: Arc::new(Judge::new(&kind, &reading.extras)),
+            judge: Arc::new(Judge::new(&kind, reading.extras)),
             kind,
         }
     }

@@ -5,6 +5,7 @@
 //! schema itself stays as it came.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -12,12 +13,13 @@ use super::Form;
 use super::field::{Field, FieldKind};
 use super::problem::quoted;
 use super::read::{Reading, read};
-use super::resolve::resolve;
+use super::resolve::{Document, resolve};
 
 /// The form of any JSON value.
 pub(super) fn form_of(schema: &Value) -> Form {
     let mut notes = Vec::new();
-    let root = match resolve(schema, schema) {
+    let document = Document::new(schema);
+    let root = match resolve(&document, schema) {
         Ok(resolved) => resolved.schema,
         Err(oddity) => {
             notes.push(format!("the form's schema cannot be used: {}", oddity.what));
@@ -25,11 +27,12 @@ pub(super) fn form_of(schema: &Value) -> Form {
         }
     };
     let required = required(&root, &mut notes);
+    let mut patterns = MOST_PATTERNS;
     let fields = match root.get("properties") {
         None => Vec::new(),
         Some(Value::Object(properties)) => properties
             .iter()
-            .map(|(name, raw)| field(schema, name, raw, required.contains(name.as_str()), &mut notes))
+            .map(|(name, raw)| field(&document, name, raw, required.contains(name.as_str()), &mut patterns, &mut notes))
             .collect(),
         Some(_) => {
             notes.push("the form's properties are not an object".to_owned());
@@ -52,13 +55,31 @@ fn required<'a>(root: &'a Map<String, Value>, notes: &mut Vec<String>) -> HashSe
     }
 }
 
-fn field(root: &Value, name: &str, raw: &Value, listed: bool, notes: &mut Vec<String>) -> Field {
+fn field(
+    document: &Document<'_>,
+    name: &str,
+    raw: &Value,
+    listed: bool,
+    patterns: &mut usize,
+    notes: &mut Vec<String>,
+) -> Field {
     let mut note = |what: &str| notes.push(format!("{}: {what}", quoted(name)));
-    let mut reading = read(root, raw);
+    let mut reading = read(document, raw);
     reading.oddities.iter().for_each(|oddity| note(&oddity.what));
     let default = reading.default.take();
     let kind = kind(&reading, raw);
     let mut field = Field::new(name, listed, kind, reading);
+    match patterns.checked_sub(field.judge.patterns()) {
+        Some(left) => *patterns = left,
+        None => {
+            note("the form has too many patterns, so its own are left to the server");
+            field.judge = Arc::new(field.judge.without_patterns());
+        }
+    }
+    if default.as_ref().is_some_and(|default| !field.is_quick_to_judge(default)) {
+        note("its default is too large to be checked");
+        return field;
+    }
     field.default = default.and_then(|default| match field.settle(&default) {
         Ok(default) => Some(default),
         Err(problems) => {
@@ -75,3 +96,7 @@ fn kind(reading: &Reading, raw: &Value) -> FieldKind {
         Err(oddity) => FieldKind::Unsupported { schema: raw.clone(), reason: oddity.what.clone() },
     }
 }
+
+/// Most patterns of one form. A default has to be judged when the form is read, and an answer may
+/// have all fields; a pattern takes up to some milliseconds to compile.
+const MOST_PATTERNS: usize = 200;

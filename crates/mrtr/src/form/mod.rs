@@ -45,10 +45,12 @@ mod tests;
 mod text;
 
 use std::collections::HashSet;
+use std::sync::OnceLock;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
 
 pub(crate) use cache::cached;
 pub use field::{Choice, Field, FieldKind, TextFormat};
@@ -56,7 +58,8 @@ pub(crate) use judge::compile;
 pub(crate) use keywords::whole;
 pub use problem::Problem;
 pub(crate) use problem::harmless;
-pub use strict::SchemaError;
+pub(crate) use read::RUST_FORMATS;
+pub use strict::{MAX_FIELDS, SchemaError};
 
 /// An elicitation schema that was read and compiled once; share it in an `Arc`.
 #[derive(Debug)]
@@ -67,6 +70,7 @@ pub struct Form {
     notes: Vec<String>,
     /// Whether answers carry anything beside the fields.
     keeps_extra: bool,
+    fingerprint: OnceLock<[u8; 32]>,
 }
 
 /// The schema a question of type `T` sends: the one-line test that `T` can be asked at all.
@@ -106,7 +110,7 @@ impl Form {
     ///
     /// When a field does not fit the restricted subset of JSON Schema that MCP allows in forms:
     /// nesting, maps, tuples, enums with data, lists of anything but choices, patterns, exclusive
-    /// bounds, more than 100 fields. The message names the type and the field and says what to use
+    /// bounds, more than [`MAX_FIELDS`]. The message names the type and the field and says what to use
     /// instead.
     pub fn of<T: JsonSchema>() -> Result<Self, SchemaError> {
         strict::form_of::<T>()
@@ -138,11 +142,13 @@ impl Form {
     }
 
     fn strict(schema: Value, fields: Vec<Field>) -> Self {
-        Self { json: schema.to_string(), schema, fields, notes: Vec::new(), keeps_extra: false }
+        let json = schema.to_string();
+        Self { json, schema, fields, notes: Vec::new(), keeps_extra: false, fingerprint: OnceLock::new() }
     }
 
     fn lenient_parts(schema: Value, fields: Vec<Field>, notes: Vec<String>) -> Self {
-        Self { json: schema.to_string(), schema, fields, notes, keeps_extra: true }
+        let json = schema.to_string();
+        Self { json, schema, fields, notes, keeps_extra: true, fingerprint: OnceLock::new() }
     }
 
     /// The fields, in the schema's order.
@@ -167,6 +173,11 @@ impl Form {
     #[must_use]
     pub fn json(&self) -> &str {
         &self.json
+    }
+
+    /// A digest of the schema's text, made once: questions are pinned to it in every round.
+    pub(crate) fn fingerprint(&self) -> &[u8; 32] {
+        self.fingerprint.get_or_init(|| Sha256::digest(&self.json).into())
     }
 
     /// What a lenient form had to overlook, in sentences for the person who looks into it; strict

@@ -10,7 +10,7 @@ use super::choices;
 use super::field::{FieldKind, TextFormat};
 use super::keywords::{Keywords, Oddity, impossible};
 use super::problem::quoted;
-use super::resolve::{Resolved, resolve};
+use super::resolve::{Document, Resolved, resolve};
 
 /// A property as it was understood.
 #[derive(Debug)]
@@ -31,9 +31,9 @@ pub(super) struct Reading {
     pub(super) foreign: Vec<Oddity>,
 }
 
-/// Reads `raw`, a property of the schema `root`.
-pub(super) fn read(root: &Value, raw: &Value) -> Reading {
-    let (resolved, unresolved) = match resolve(root, raw) {
+/// Reads `raw`, a property of the schema `document`.
+pub(super) fn read(document: &Document<'_>, raw: &Value) -> Reading {
+    let (resolved, unresolved) = match resolve(document, raw) {
         Ok(resolved) => (resolved, None),
         Err(oddity) => (Resolved::unfollowed(raw), Some(oddity)),
     };
@@ -42,13 +42,17 @@ pub(super) fn read(root: &Value, raw: &Value) -> Reading {
     let description = keywords.text("description");
     let default = keywords.schema.shift_remove("default").filter(|value| !value.is_null());
     let mut extras = Map::new();
-    let kind = unresolved.map_or_else(|| kind(root, &mut keywords, &mut extras), Err);
+    let kind = unresolved.map_or_else(|| kind(document, &mut keywords, &mut extras), Err);
     keywords.leftovers(&mut extras);
     let Keywords { oddities, foreign, .. } = keywords;
     Reading { kind, title, description, default, nullable: resolved.nullable, extras, oddities, foreign }
 }
 
-fn kind(root: &Value, keywords: &mut Keywords, extras: &mut Map<String, Value>) -> Result<FieldKind, Oddity> {
+fn kind(
+    document: &Document<'_>,
+    keywords: &mut Keywords,
+    extras: &mut Map<String, Value>,
+) -> Result<FieldKind, Oddity> {
     let Some(kind) = keywords.schema.shift_remove("type") else {
         return untyped(keywords);
     };
@@ -57,7 +61,7 @@ fn kind(root: &Value, keywords: &mut Keywords, extras: &mut Map<String, Value>) 
         Some("integer") => number(keywords, true, extras),
         Some("number") => number(keywords, false, extras),
         Some("boolean") => Ok(FieldKind::Boolean),
-        Some("array") => multi_choice(root, keywords),
+        Some("array") => multi_choice(document, keywords),
         Some("object") => Err(object(keywords)),
         Some("null") => Err(Oddity::new("it takes nothing but null", "remove the field")),
         _ if kind.is_array() => Err(Oddity::new("it takes several kinds of value", "give the field one type")),
@@ -118,6 +122,12 @@ fn number(keywords: &mut Keywords, integer: bool, extras: &mut Map<String, Value
     Ok(FieldKind::Number { integer, minimum, maximum })
 }
 
+/// The formats schemars gives Rust's numbers. No client knows them.
+pub(crate) const RUST_FORMATS: [&str; 14] = [
+    "int8", "int16", "int32", "int64", "int128", "int", "uint8", "uint16", "uint32", "uint64", "uint128", "uint",
+    "float", "double",
+];
+
 /// The widths of Rust's numbers: clients refuse them as formats, but they still bound the answer.
 fn machine_format(name: &str, extras: &mut Map<String, Value>, oddities: &mut Vec<Oddity>) {
     let (low, high): (Value, Value) = match name {
@@ -125,19 +135,20 @@ fn machine_format(name: &str, extras: &mut Map<String, Value>, oddities: &mut Ve
         "uint32" => (0.into(), u32::MAX.into()),
         "int64" => (i64::MIN.into(), i64::MAX.into()),
         "uint64" => (0.into(), u64::MAX.into()),
-        "int" | "int8" | "int16" | "int128" | "uint" | "uint8" | "uint16" | "uint128" | "float" | "double" => return,
+        _ if RUST_FORMATS.contains(&name) => return,
         _ => return oddities.push(unknown_format(name)),
     };
     extras.insert("minimum".to_owned(), low);
     extras.insert("maximum".to_owned(), high);
 }
 
-fn multi_choice(root: &Value, keywords: &mut Keywords) -> Result<FieldKind, Oddity> {
+fn multi_choice(document: &Document<'_>, keywords: &mut Keywords) -> Result<FieldKind, Oddity> {
     if keywords.schema.contains_key("prefixItems") {
         return Err(Oddity::new("tuples cannot be asked in a form", "use one field for each part"));
     }
     let items = keywords.schema.shift_remove("items").unwrap_or(Value::Bool(true));
-    let mut items = resolve(root, &items).map_err(|_| not_choices())?.schema;
+    let unread = |oddity| if document.is_spent() { oddity } else { not_choices() };
+    let mut items = resolve(document, &items).map_err(unread)?.schema;
     if items.shift_remove("type").is_some_and(|name| name != "string") {
         return Err(not_choices());
     }

@@ -2,11 +2,70 @@
 //! null".
 //!
 //! Only a chain is ever followed, never a tree, so the work is bounded by the number of hops
-//! whatever the schema's author had in mind. Nothing is fetched.
+//! whatever the schema's author had in mind. Nothing is fetched. What references lead to is copied
+//! to where they stand, and a [`Document`] limits how much of that there can be: a thousand fields
+//! that refer to a thousand choices are a million choices, out of a short text.
+
+use std::cell::Cell;
 
 use serde_json::{Map, Value};
 
 use super::keywords::Oddity;
+
+/// A schema whose properties may refer into it, and what may still be copied out of it.
+pub(super) struct Document<'a> {
+    root: &'a Value,
+    left: Cell<usize>,
+}
+
+impl<'a> Document<'a> {
+    /// Allows for all of `root` behind a reference, for all of it again in its fields, and for
+    /// choices that several fields share.
+    pub(super) fn new(root: &'a Value) -> Self {
+        let own = weight(root, usize::MAX).unwrap_or(usize::MAX);
+        Self { root, left: Cell::new(own.saturating_mul(2).saturating_add(SHARED)) }
+    }
+
+    /// The schema itself.
+    pub(super) fn root(&self) -> &'a Value {
+        self.root
+    }
+
+    /// Whether no reference is followed any more.
+    pub(super) fn is_spent(&self) -> bool {
+        self.left.get() == 0
+    }
+
+    /// A copy of what `reference` leads to. Once there is no room for one, there is for no other
+    /// either, or looking for a small enough one would take as long as the copies.
+    fn copy(&self, reference: &Value) -> Result<Map<String, Value>, Oddity> {
+        let target = look_up(self.root, reference)?;
+        let spent = weight(target, self.left.get());
+        self.left.set(spent.map_or(0, |spent| self.left.get() - spent));
+        match spent {
+            Some(_) => object(target).cloned(),
+            None => Err(Oddity::new(
+                "the form's references repeat too much of it to be followed this far",
+                "share less between the fields, or ask in several steps",
+            )),
+        }
+    }
+}
+
+/// Roughly the bytes `value` takes, unless they are more than `limit`.
+pub(super) fn weight(value: &Value, limit: usize) -> Option<usize> {
+    let limit = limit.checked_sub(NODE)?;
+    let left = match value {
+        Value::String(text) => limit.checked_sub(text.len())?,
+        Value::Array(items) => items.iter().try_fold(limit, |left, item| Some(left - weight(item, left)?))?,
+        Value::Object(members) => members.iter().try_fold(limit, |left, (key, member)| {
+            let left = left.checked_sub(key.len())?;
+            Some(left - weight(member, left)?)
+        })?,
+        Value::Null | Value::Bool(_) | Value::Number(_) => limit,
+    };
+    Some(limit - left + NODE)
+}
 
 /// A property whose keywords can be read where they stand.
 pub(super) struct Resolved {
@@ -23,21 +82,20 @@ impl Resolved {
     }
 }
 
-/// Follows `$ref` into `root`, unwraps `allOf` with one member and unions with `null`.
+/// Follows `$ref` into `document`, unwraps `allOf` with one member and unions with `null`.
 ///
 /// Keywords beside a reference win over those it leads to: that is how a field's own description
 /// outranks its type's.
-pub(super) fn resolve(root: &Value, raw: &Value) -> Result<Resolved, Oddity> {
+pub(super) fn resolve(document: &Document<'_>, raw: &Value) -> Result<Resolved, Oddity> {
     let mut schema = object(raw)?.clone();
     let mut nullable = false;
     for _ in 0..MAX_HOPS {
         if let Some(reference) = schema.shift_remove("$ref") {
-            let target = look_up(root, &reference)?;
-            schema = overlay(object(target)?.clone(), schema);
+            schema = overlay(document.copy(&reference)?, schema);
         } else if let Some(only) = only_member(&mut schema, "allOf") {
-            schema = overlay(object(&only)?.clone(), schema);
+            schema = overlay(owned(only)?, schema);
         } else if let Some(only) = take_null_out(&mut schema, &mut nullable) {
-            schema = overlay(object(&only)?.clone(), schema);
+            schema = overlay(owned(only)?, schema);
         } else {
             nullable |= take_null_type_out(&mut schema);
             return Ok(Resolved { schema, nullable });
@@ -52,6 +110,14 @@ fn object(schema: &Value) -> Result<&Map<String, Value>, Oddity> {
         Value::Bool(true) => Err(Oddity::any_value()),
         Value::Bool(false) => Err(Oddity::new("it accepts no value at all", "remove the field")),
         _ => Err(Oddity::new("its schema is not a JSON object", "give it one of the form field schemas")),
+    }
+}
+
+/// The keywords of a schema that is nobody else's any more: as [`object`], but not copied.
+fn owned(schema: Value) -> Result<Map<String, Value>, Oddity> {
+    match schema {
+        Value::Object(schema) => Ok(schema),
+        other => object(&other).cloned(),
     }
 }
 
@@ -127,6 +193,13 @@ fn take_null_type_out(schema: &mut Map<String, Value>) -> bool {
 /// Longest chain of references and wrappers that is followed.
 const MAX_HOPS: usize = 32;
 
+/// What one value takes beside its text: about its size in memory.
+const NODE: usize = 64;
+
+/// Bytes a form may copy through references beyond its own size: ten fields with five thousand
+/// choices each.
+const SHARED: usize = 4 * 1024 * 1024;
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -134,7 +207,7 @@ mod tests {
     use super::*;
 
     fn resolved(root: &Value, raw: &Value) -> Result<(Value, bool), String> {
-        resolve(root, raw).map(|r| (Value::Object(r.schema), r.nullable)).map_err(|oddity| oddity.what)
+        resolve(&Document::new(root), raw).map(|r| (Value::Object(r.schema), r.nullable)).map_err(|oddity| oddity.what)
     }
 
     #[test]
@@ -171,5 +244,17 @@ mod tests {
     fn nothing_is_fetched() {
         let refused = resolved(&json!({}), &json!({ "$ref": "https://example.com/p.json" })).unwrap_err();
         assert!(refused.contains("never fetched"), "{refused}");
+    }
+
+    #[test]
+    fn what_references_copy_is_limited_by_the_schema_that_makes_them() {
+        let root = json!({ "$defs": { "P": { "enum": vec!["x"; 1000] } } });
+        let own = weight(&root, usize::MAX).expect("no limit");
+        let document = Document::new(&root);
+        let raw = json!({ "$ref": "#/$defs/P" });
+        let copies = (0..100_000).take_while(|_| resolve(&document, &raw).is_ok()).count();
+        assert!(copies > 50 && copies <= SHARED / (1000 * NODE) + 2, "{copies} copies of {own} bytes");
+        assert!(document.is_spent());
+        assert!(resolve(&document, &json!({ "type": "string" })).is_ok());
     }
 }

@@ -17,7 +17,7 @@ use super::field::Field;
 use super::keywords::Oddity;
 use super::problem::quoted;
 use super::read::read;
-use super::resolve::resolve;
+use super::resolve::{Document, resolve};
 
 /// A schema that cannot be asked as a form.
 ///
@@ -65,22 +65,23 @@ enum Origin {
 /// The form of a Rust type.
 pub(super) fn form_of<T: JsonSchema>() -> Result<Form, SchemaError> {
     let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>().to_value();
-    Builder { origin: Origin::Type(short_name(type_name::<T>())), root: &schema }.build()
+    Builder { origin: Origin::Type(short_name(type_name::<T>())), document: Document::new(&schema) }.build()
 }
 
 /// The form of a schema written by hand.
 pub(super) fn form_from(schema: &Value) -> Result<Form, SchemaError> {
-    Builder { origin: Origin::Schema, root: schema }.build()
+    Builder { origin: Origin::Schema, document: Document::new(schema) }.build()
 }
 
 struct Builder<'a> {
     origin: Origin,
-    root: &'a Value,
+    document: Document<'a>,
 }
 
 impl Builder<'_> {
     fn build(&self) -> Result<Form, SchemaError> {
-        let mut root = resolve(self.root, self.root).map_err(|oddity| self.refuse(None, oddity))?.schema;
+        let mut root =
+            resolve(&self.document, self.document.root()).map_err(|oddity| self.refuse(None, oddity))?.schema;
         // `()` and `struct Unit;`: a question whose only answers are the three actions.
         if matches!(self.origin, Origin::Type(_)) && root.get("type").is_some_and(|name| name == "null") {
             return Ok(Form::strict(to_schema(&[]), Vec::new()));
@@ -156,7 +157,7 @@ impl Builder<'_> {
 
     fn field(&self, name: &str, raw: &Value, required: bool) -> Result<Field, SchemaError> {
         let refuse = |oddity| self.refuse(Some(name), oddity);
-        let mut reading = read(self.root, raw);
+        let mut reading = read(&self.document, raw);
         let mut oddities = reading.kind.as_ref().err().into_iter().chain(&reading.oddities).chain(&reading.foreign);
         if let Some(oddity) = oddities.next() {
             return Err(refuse(oddity.clone()));
@@ -166,6 +167,7 @@ impl Builder<'_> {
         let default = reading.default.take();
         let kind = reading.kind.clone().map_err(refuse)?;
         let mut field = Field::new(name, required, kind, reading);
+        // Asking also compiles the rules: answers are judged by what was built once.
         if field.judge.is_blind() {
             let what = "the validator cannot work with its schema, so no answer could be checked";
             return Err(refuse(Oddity::new(what, "simplify it")));
@@ -213,5 +215,5 @@ fn short_name(full: &str) -> String {
     short
 }
 
-/// Most fields of a form that is sent: nobody fills in more, and every client has to draw them.
-const MAX_FIELDS: usize = 100;
+/// Most fields a form that is sent may have: nobody fills in more, and every client has to draw them.
+pub const MAX_FIELDS: usize = 100;

@@ -129,21 +129,20 @@ fn several(options: &[Choice], text: &str) -> Result<Value, String> {
     if parts.last().is_some_and(|last| last.trim().is_empty()) {
         parts.pop();
     }
+    let longest = most_commas(options) + 1;
     let mut chosen = Vec::new();
     let mut rest = parts.as_slice();
     while !rest.is_empty() {
-        let (value, used) = next_choice(options, rest)?;
+        let (value, used) = next_choice(options, longest, rest)?;
         chosen.push(Value::from(value));
         rest = rest.get(used..).unwrap_or_default();
     }
     Ok(Value::Array(chosen))
 }
 
-/// The choice at the head of `parts`, and how many of them it takes: titles are sentences, and may
-/// hold commas.
-fn next_choice<'a>(options: &'a [Choice], parts: &[&str]) -> Result<(&'a str, usize), String> {
-    let commas = |choice: &Choice| choice.value.matches(',').count().max(choice.label().matches(',').count());
-    let longest = 1 + options.iter().map(commas).max().unwrap_or(0);
+/// The choice at the head of `parts`, and how many of them it takes, `longest` at most: titles are
+/// sentences, and may hold commas.
+fn next_choice<'a>(options: &'a [Choice], longest: usize, parts: &[&str]) -> Result<(&'a str, usize), String> {
     for used in (2..=longest.min(parts.len())).rev() {
         let joined = parts.iter().take(used).copied().collect::<Vec<_>>().join(",");
         if let [only] = find(options, &joined).as_slice() {
@@ -154,14 +153,32 @@ fn next_choice<'a>(options: &'a [Choice], parts: &[&str]) -> Result<(&'a str, us
     choice(options, first).map(|value| (value, 1))
 }
 
-/// Comma separated where that reads back as the same choices, else as a JSON list.
+fn most_commas(options: &[Choice]) -> usize {
+    let commas = |choice: &Choice| choice.value.matches(',').count().max(choice.label().matches(',').count());
+    options.iter().map(commas).max().unwrap_or(0)
+}
+
+/// Comma separated where that is quickly seen to read back as the same choices, else as a JSON list.
 fn chosen_to_text(options: &[Choice], value: &Value) -> String {
     let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
     let texts: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
     let joined = texts.map(|texts| texts.join(", "));
+    let joined = joined.filter(|text| is_quick_to_read(options, text));
     joined.filter(|text| several(options, text).as_ref() == Ok(value)).unwrap_or_else(|| value.to_string())
+}
+
+/// Whether looking for each part of `text` among the choices comes to little: both may be a peer's.
+fn is_quick_to_read(options: &[Choice], text: &str) -> bool {
+    let parts = text.matches(',').count() + 1;
+    let searches = parts.saturating_mul(parts.min(most_commas(options) + 1));
+    let bytes: usize = options.iter().map(|choice| choice.value.len() + choice.label().len()).sum();
+    searches.saturating_mul(bytes) <= MOST_SEARCHED
 }
 
 fn values(options: &[Choice]) -> String {
     list(options.iter().map(|choice| choice.value.as_str()))
 }
+
+/// Most bytes of choices compared to show chosen ones as a person would type them: a dozen or more
+/// out of five thousand.
+const MOST_SEARCHED: usize = 4 * 1024 * 1024;

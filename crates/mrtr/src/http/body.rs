@@ -1,18 +1,41 @@
 //! Bodies in and out: reading a bounded request body, building a JSON response.
 
-use std::{pin::pin, time::Duration};
+use std::{
+    convert::Infallible,
+    pin::{Pin, pin},
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use bytes::{Buf, Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
-use http_body::Body;
+use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, Full};
 
 use super::refusal::Refusal;
 
-/// The body of every response: whole and in memory.
+/// The body of every response; reading it never fails.
 ///
-/// Rely on it being an [`http_body::Body`] only; the type behind the name may change when replies stream.
-pub type ResponseBody = Full<Bytes>;
+/// Today it is whole and in memory. That is not part of the type, so replies may stream one day.
+#[derive(Debug)]
+pub struct ResponseBody(Full<Bytes>);
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Pin::new(&mut self.0).poll_frame(task)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.size_hint()
+    }
+}
 
 /// How much of an announced length is reserved up front; the rest is reserved as it arrives, so a large
 /// `Content-Length` alone costs nothing.
@@ -90,7 +113,7 @@ where
 
 /// A response of this status with a JSON text.
 pub(super) fn json_response(status: StatusCode, json: Bytes) -> Response<ResponseBody> {
-    let mut response = Response::new(Full::new(json));
+    let mut response = Response::new(ResponseBody(Full::new(json)));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
@@ -98,7 +121,7 @@ pub(super) fn json_response(status: StatusCode, json: Bytes) -> Response<Respons
 
 /// A response of this status and nothing else.
 pub(super) fn empty_response(status: StatusCode) -> Response<ResponseBody> {
-    let mut response = Response::new(Full::default());
+    let mut response = Response::new(ResponseBody(Full::default()));
     *response.status_mut() = status;
     response
 }

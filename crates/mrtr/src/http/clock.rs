@@ -4,9 +4,14 @@ use std::time::{Duration, SystemTime};
 
 use crate::server::{Clock, Sleep};
 
-/// Tells the system's time and waits on tokio's timer.
+/// Tells the system's time and waits on tokio's timer. What is served over [`http`](super) has it without asking.
 ///
 /// Outside a tokio runtime it has no timers, and what would wait does not.
+///
+/// # Panics
+///
+/// Timers panic in a runtime that was built without tokio's time driver; nothing tells beforehand that it is missing.
+/// Build the runtime with `enable_time` or `enable_all`, as `#[tokio::main]` does.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TokioClock;
 

@@ -9,10 +9,12 @@ use http_body::Body;
 use super::{
     admission::Admission,
     body::{self, BodyLimits, ResponseBody, empty_response, json_response},
+    clock::TokioClock,
     negotiate,
     refusal::Refusal,
 };
-use crate::server::{Dispatch, Incoming, Principal, Reply};
+use crate::seal::Principal;
+use crate::server::{Clock, Dispatch, Incoming, Reply};
 
 /// What answers messages: [`Dispatch`], or a stand-in where the transport itself is under test.
 pub(super) trait Handle: Send + Sync + 'static {
@@ -29,6 +31,8 @@ impl Handle for Dispatch {
 #[derive(Debug)]
 pub(super) struct Endpoint<H> {
     handle: Arc<H>,
+    /// The transport runs on tokio, so it has timers to offer.
+    clock: Arc<dyn Clock>,
     rules: Arc<Rules>,
 }
 
@@ -52,13 +56,13 @@ impl Default for Rules {
 
 impl<H> Clone for Endpoint<H> {
     fn clone(&self) -> Self {
-        Self { handle: Arc::clone(&self.handle), rules: Arc::clone(&self.rules) }
+        Self { handle: Arc::clone(&self.handle), clock: Arc::clone(&self.clock), rules: Arc::clone(&self.rules) }
     }
 }
 
 impl<H> Endpoint<H> {
     pub(super) fn new(handle: Arc<H>) -> Self {
-        Self { handle, rules: Arc::default() }
+        Self { handle, clock: Arc::new(TokioClock), rules: Arc::default() }
     }
 
     pub(super) fn rules_mut(&mut self) -> &mut Rules {
@@ -90,8 +94,10 @@ impl<H: Handle> Endpoint<H> {
         self.rules.admission.check(&parts)?;
         negotiate::check(&parts)?;
         let body = body::read(body, &parts.headers, self.rules.body).await?;
-        let incoming =
-            Incoming { body: &body, headers: Some(&parts.headers), principal: parts.extensions.remove::<Principal>() };
+        let incoming = Incoming::new(&body)
+            .headers(&parts.headers)
+            .principal(parts.extensions.remove::<Principal>())
+            .clock(Arc::clone(&self.clock));
         Ok(response_to(self.handle.handle(incoming).await))
     }
 }

@@ -1,4 +1,5 @@
-//! Closing a connection without cutting off the answer that was just written to it.
+//! The ends of a connection: closing it without cutting off the answer that was just written to it, and not waiting
+//! for ever for a peer that does not read.
 //!
 //! Closing a socket that still has unread input makes the kernel reset it, and a reset can overtake the
 //! last response on its way: a client in the middle of sending a body that is too large would see a broken
@@ -20,17 +21,22 @@ use tokio::{
 /// How long input is dropped before the socket is closed regardless.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// How long a peer may take no byte of what is written to it.
+const STALL: Duration = Duration::from_secs(30);
+
 /// A stream whose shutdown waits, within bounds, for the peer to stop sending.
 #[derive(Debug)]
 pub(super) struct Linger<S> {
     stream: S,
     /// Running from the moment the sending half is closed.
     patience: Option<Pin<Box<Sleep>>>,
+    /// Running while the peer takes nothing.
+    stalled: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Linger<S> {
     pub(super) fn new(stream: S) -> Self {
-        Self { stream, patience: None }
+        Self { stream, patience: None, stalled: None }
     }
 }
 
@@ -48,6 +54,19 @@ impl<S: AsyncRead + Unpin> Linger<S> {
     }
 }
 
+impl<S> Linger<S> {
+    /// Turns a write that has been waiting for too long into an error, which ends the connection.
+    fn or_stalled(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(STALL)));
+        ready!(stalled.as_mut().poll(cx));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Linger<S> {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.patience.is_none() {
@@ -61,7 +80,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Linger<S> {
     }
 
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.or_stalled(cx, written)
     }
 
     fn poll_write_vectored(
@@ -69,7 +89,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Linger<S> {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
+        self.or_stalled(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -84,5 +105,34 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Linger<S> {
 impl<S: AsyncRead + Unpin> AsyncRead for Linger<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncWriteExt, duplex};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_reads_nothing_is_given_up() {
+        let (ours, _theirs) = duplex(16);
+        let mut stream = Linger::new(ours);
+        let error = stream.write_all(&[0; 64]).await.expect_err("nobody reads");
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_peer_is_not() {
+        let (ours, mut theirs) = duplex(16);
+        let reading = tokio::spawn(async move {
+            let mut byte = [0; 16];
+            for _ in 0..4 {
+                sleep(STALL - Duration::from_secs(1)).await;
+                tokio::io::AsyncReadExt::read_exact(&mut theirs, &mut byte).await.unwrap();
+            }
+        });
+        Linger::new(ours).write_all(&[0; 64]).await.unwrap();
+        reading.await.unwrap();
     }
 }

@@ -14,7 +14,7 @@
 //! # Who the caller is
 //!
 //! Authentication belongs to the operator's own middleware. Once it knows who is calling, it puts a
-//! [`Principal`](crate::server::Principal) into the request's extensions
+//! [`Principal`](crate::Principal) into the request's extensions
 //! (`request.extensions_mut().insert(principal)`); the service passes it on, and a question asked of one
 //! caller is never answered by another. Without one, every caller is the same anonymous caller.
 //!
@@ -42,6 +42,6 @@ mod tests;
 pub use self::{
     body::ResponseBody,
     clock::TokioClock,
-    serve::{HttpServer, ServeError, serve},
+    serve::{HttpServer, ServeError},
     service::McpService,
 };

@@ -142,11 +142,6 @@ fn watch_signals() -> Result<(StopSignals, StopSignals), ServeError> {
     Ok((watch()?, watch()?))
 }
 
-/// Serves a listener with the default [`HttpServer`] until `stop` is ready, then stops in order.
-pub async fn serve(listener: TcpListener, service: McpService, stop: impl Future<Output = ()>) {
-    HttpServer::new(service).serve(listener, stop).await;
-}
-
 impl Server {
     /// Builds the server, binds the address and serves `/mcp` until SIGTERM or Ctrl-C.
     ///
@@ -173,7 +168,7 @@ impl Server {
 }
 
 /// Why a server did not start.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
     /// The server's definition is wrong.
@@ -190,4 +185,14 @@ pub enum ServeError {
     /// The termination signals cannot be watched.
     #[error("cannot watch for termination signals")]
     Signals(#[source] io::Error),
+}
+
+/// As `Display` has it, and why: what `main` returns is printed this way.
+impl fmt::Debug for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Build(cause) => write!(f, "{self}: {cause}"),
+            Self::Bind { source, .. } | Self::Signals(source) => write!(f, "{self}: {source}"),
+        }
+    }
 }

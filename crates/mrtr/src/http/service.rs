@@ -53,8 +53,8 @@ impl McpService {
 
     /// Sets the largest body that is read; a larger one is answered with 413.
     ///
-    /// A body announced as larger is refused unread. Memory per running request is at most this. Default:
-    /// 4 MiB.
+    /// A body announced as larger is refused unread. While a call runs it takes a multiple of its body: arguments
+    /// that are lists of very small values take some twenty times their text. Default: 4 MiB.
     #[must_use]
     pub fn max_body(mut self, bytes: usize) -> Self {
         self.endpoint.rules_mut().body.bytes = bytes;

@@ -5,7 +5,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::Principal;
 
-/// SHA-256 cut to 128 bits: states are small, and no collision helps whoever cannot choose both sides.
+/// SHA-256 cut to 128 bits, to keep states small. Who can choose both sides of a collision is the client, and it gains
+/// nothing: it answers for its user either way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Digest([u8; 16]);
 
@@ -32,21 +33,27 @@ pub(crate) struct Binding {
 }
 
 impl Binding {
-    /// `arguments` are in canonical form. `_meta` is not part of the binding: it may change between rounds.
+    /// `arguments` are in canonical form, `audience` is [`audience`]'s digest. `_meta` is not part of the binding: it may
+    /// change between rounds.
     pub(crate) fn new(
         method: &str,
         target: &str,
         arguments: &[u8],
         principal: Option<&Principal>,
-        audience: &str,
+        audience: Digest,
     ) -> Self {
         let caller = |who: &Principal| Digest::of("principal", &[who.issuer.as_bytes(), who.subject.as_bytes()]);
         Self {
             request: Digest::of("request", &[method.as_bytes(), target.as_bytes(), arguments]),
             principal: principal.map(caller),
-            audience: Digest::of("audience", &[audience.as_bytes()]),
+            audience,
         }
     }
+}
+
+/// The service a server's states are made for; the same in every request, so digested once.
+pub(crate) fn audience(name: &str) -> Digest {
+    Digest::of("audience", &[name.as_bytes()])
 }
 
 #[cfg(test)]

@@ -36,8 +36,7 @@ pub(crate) enum Opened<J> {
 
 /// Why a request state was refused. For the log; the peer reads the same sentence for all of them.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum StateError {
+pub(crate) enum StateError {
     /// No token of this format, perhaps another server's.
     #[error("it does not start like a state of this version")]
     NotOurs,
@@ -138,7 +137,8 @@ fn millis(time: SystemTime) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seal::Principal;
+    use crate::seal::{Principal, audience};
+    use proptest::prelude::*;
 
     const NOW: Duration = Duration::from_secs(1_800_000_000);
 
@@ -147,7 +147,7 @@ mod tests {
     }
 
     fn binding() -> Binding {
-        Binding::new("tools/call", "deploy", b"{}", Some(&Principal::new("iss", "ann")), "releases")
+        Binding::new("tools/call", "deploy", b"{}", Some(&Principal::new("iss", "ann")), audience("releases"))
     }
 
     fn sealed(lifetime: Duration) -> String {
@@ -172,8 +172,8 @@ mod tests {
     fn each_part_of_the_binding_is_checked() {
         let token = sealed(Duration::from_secs(600));
         let ann = Principal::new("iss", "ann");
-        let bind = |method, target, arguments: &str, who, audience| {
-            Binding::new(method, target, arguments.as_bytes(), who, audience)
+        let bind = |method, target, arguments: &str, who, service| {
+            Binding::new(method, target, arguments.as_bytes(), who, audience(service))
         };
         let bob = Principal::new("iss", "bob");
         for (other, expected) in [
@@ -192,5 +192,27 @@ mod tests {
     fn a_payload_of_another_layout_is_unreadable() {
         let token = token::encode(&ring(), [0; 12], b"short".to_vec());
         assert_eq!(open(&token, &binding(), Duration::ZERO), Err(StateError::Unreadable));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_sealed_opens_as_it_was(
+            journal in prop::collection::vec(any::<String>(), 0..8),
+            operation in any::<[u8; 16]>(),
+            nonce in any::<[u8; token::NONCE_LEN]>(),
+            (round, waits) in any::<(u32, u32)>(),
+            lifetime in 0..=u64::MAX,
+        ) {
+            let mut claims = Claims { round, waits, ..Claims::first(operation, binding(), journal) };
+            let token = claims.seal_at(&ring(), nonce, UNIX_EPOCH + NOW, Duration::from_millis(lifetime));
+            prop_assert_eq!(open(&token, &binding(), Duration::ZERO), Ok(Opened::Live(claims)));
+        }
+
+        #[test]
+        fn any_payload_sealed_with_the_right_key_is_read_or_refused(payload in prop::collection::vec(any::<u8>(), 0..200)) {
+            let token = token::encode(&ring(), [0; 12], payload);
+            let opened = open(&token, &binding(), Duration::ZERO);
+            prop_assert!(opened.is_err(), "{:?}", opened);
+        }
     }
 }

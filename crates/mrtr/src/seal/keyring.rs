@@ -42,7 +42,7 @@ struct Key {
 }
 
 /// Why a keyring could not be made. The text never contains key material.
-#[derive(Debug, Error, PartialEq, Eq)]
+#[derive(Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeyringError {
     /// The environment variable is not set.
@@ -65,6 +65,13 @@ pub enum KeyringError {
     /// The same key twice, or two keys whose ids collide.
     #[error("keys {0} and {1} are the same")]
     Repeated(usize, usize),
+}
+
+/// As `Display` has it: what `main` returns is printed this way, and a variant's name tells nobody what to do.
+impl fmt::Debug for KeyringError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl Keyring {
@@ -106,7 +113,10 @@ impl Keyring {
     /// # Errors
     /// As [`Keyring::parse`], or the variable is not set.
     pub fn from_env(variable: &str) -> Result<Self, KeyringError> {
-        let text = std::env::var(variable).map_err(|_| KeyringError::NotSet(variable.to_owned()))?;
+        let text = std::env::var(variable).map_err(|error| match error {
+            std::env::VarError::NotPresent => KeyringError::NotSet(variable.to_owned()),
+            std::env::VarError::NotUnicode(_) => KeyringError::NotBase64(1),
+        })?;
         Self::parse(&Zeroizing::new(text))
     }
 
@@ -206,6 +216,12 @@ mod tests {
         }
         let error = Keyring::from_env("MRTR_TEST_NO_SUCH_VARIABLE").expect_err("not set");
         assert!(error.to_string().contains("MRTR_TEST_NO_SUCH_VARIABLE"), "{error}");
+    }
+
+    #[test]
+    fn an_error_that_main_returns_says_what_to_do() {
+        let error: Box<dyn std::error::Error> = Keyring::parse("garbage!").expect_err("no key").into();
+        assert_eq!(format!("{error:?}"), "key 1 is not unpadded base64url; `mrtr keygen` prints a valid one");
     }
 
     #[test]

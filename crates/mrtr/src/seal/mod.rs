@@ -11,9 +11,8 @@ mod claims;
 mod keyring;
 mod token;
 
-pub(crate) use binding::{Binding, Digest};
-pub use claims::StateError;
-pub(crate) use claims::{Claims, Opened};
+pub(crate) use binding::{Binding, Digest, audience};
+pub(crate) use claims::{Claims, Opened, StateError};
 pub use keyring::{Keyring, KeyringError};
 pub(crate) use token::NONCE_LEN;
 

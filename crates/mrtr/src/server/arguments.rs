@@ -2,23 +2,26 @@
 
 use std::sync::Arc;
 
-use jsonschema::Validator;
+use jsonschema::{ValidationError, Validator};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, value::RawValue};
 
-use crate::form;
-use crate::wire::RpcError;
-use crate::wire::json;
+use crate::form::{self, RUST_FORMATS};
+use crate::wire::{ParamHeader, RpcError, json, param_headers};
 
 /// How many complaints about arguments are worth sending.
 const MAX_PROBLEMS: usize = 8;
+/// From this many bytes on, arguments get one complaint.
+const LARGE: usize = 64 * 1024;
 
 /// The rules for a tool's arguments.
 #[derive(Clone, Debug)]
 pub(super) struct InputSchema {
     pub(super) schema: Value,
+    /// The arguments that headers repeat.
+    pub(super) mirrored: Vec<ParamHeader>,
     validator: Arc<Validator>,
 }
 
@@ -40,6 +43,8 @@ impl InputSchema {
         let object = schema.as_object_mut().ok_or("the schema of its arguments is no object")?;
         object.shift_remove("$schema");
         object.shift_remove("title");
+        // What the struct is to Rust; what the tool is to the model, its own description says.
+        object.shift_remove("description");
         drop_rust_formats(&mut schema);
         Self::new(schema)
     }
@@ -49,26 +54,28 @@ impl InputSchema {
             return Err("arguments must be a struct with named fields; use NoArguments for none".to_owned());
         }
         let validator = form::compile(&schema).ok_or("the schema of its arguments does not compile")?;
-        Ok(Self { schema, validator: Arc::new(validator) })
+        let mirrored = param_headers(&schema)?;
+        Ok(Self { schema, mirrored, validator: Arc::new(validator) })
     }
 
-    /// Everything that is wrong with arguments, in one sentence the model can act on.
-    pub(super) fn check(&self, arguments: &Value) -> Result<(), String> {
-        if self.validator.is_valid(arguments) {
-            return Ok(());
+    /// What is wrong with arguments, in one sentence the model can act on: everything, or of very large ones the first
+    /// thing, since a million problems take a thousand times the memory of their text.
+    pub(super) fn check(&self, arguments: &Arguments) -> Result<(), String> {
+        let value = &arguments.value;
+        let Err(first) = self.validator.validate(value) else { return Ok(()) };
+        if arguments.canonical.len() > LARGE {
+            return Err(problem(&first));
         }
-        let problems: Vec<String> = self
-            .validator
-            .iter_errors(arguments)
-            .take(MAX_PROBLEMS)
-            .map(|error| {
-                let path = error.instance_path().to_string();
-                let path = if path.is_empty() { String::new() } else { format!("{}: ", form::harmless(&path, 80)) };
-                format!("{path}{}", form::harmless(&error.to_string(), 200))
-            })
-            .collect();
+        let problems: Vec<String> =
+            self.validator.iter_errors(value).take(MAX_PROBLEMS).map(|error| problem(&error)).collect();
         Err(problems.join("; "))
     }
+}
+
+fn problem(error: &ValidationError<'_>) -> String {
+    let path = error.instance_path().to_string();
+    let path = if path.is_empty() { String::new() } else { format!("{}: ", form::harmless(&path, 80)) };
+    format!("{path}{}", form::harmless(&error.to_string(), 200))
 }
 
 impl Arguments {
@@ -92,17 +99,23 @@ impl Arguments {
 fn drop_rust_formats(schema: &mut Value) {
     match schema {
         Value::Object(keywords) => {
-            let numeric = |format: &str| {
-                matches!(format, "float" | "double") || format.trim_start_matches('u').starts_with("int")
-            };
-            if keywords.get("format").and_then(Value::as_str).is_some_and(numeric) {
+            if keywords.get("format").and_then(Value::as_str).is_some_and(|format| RUST_FORMATS.contains(&format)) {
                 keywords.shift_remove("format");
             }
-            let data = ["default", "const", "enum", "examples"];
-            let schemas = keywords.iter_mut().filter(|(keyword, _)| !data.contains(&keyword.as_str()));
-            schemas.for_each(|(_, schema)| drop_rust_formats(schema));
+            for (keyword, value) in keywords {
+                match (keyword.as_str(), value) {
+                    // Data, whatever it looks like.
+                    ("default" | "const" | "enum" | "examples", _) => {}
+                    // Schemas by names of the author's choice, which may be those of keywords.
+                    (
+                        "properties" | "$defs" | "definitions" | "patternProperties" | "dependentSchemas",
+                        Value::Object(schemas),
+                    ) => schemas.values_mut().for_each(drop_rust_formats),
+                    (_, schema) => drop_rust_formats(schema),
+                }
+            }
         }
-        Value::Array(items) => items.iter_mut().for_each(drop_rust_formats),
+        Value::Array(schemas) => schemas.iter_mut().for_each(drop_rust_formats),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
@@ -150,12 +163,25 @@ mod tests {
         price: Option<f64>,
     }
 
+    fn read(text: &str) -> Arguments {
+        let raw = RawValue::from_string(text.to_owned()).expect("JSON");
+        Arguments::parse(Some(&raw)).expect("an object")
+    }
+
+    #[test]
+    fn very_large_bad_arguments_get_one_complaint() {
+        let schema = InputSchema::of::<Order>().expect("a struct");
+        let item = "x".repeat(LARGE);
+        let problems = schema.check(&read(&format!(r#"{{"item":"{item}","count":0,"price":"x"}}"#))).expect_err("bad");
+        assert!(problems.len() < 300 && !problems.contains("; "), "{problems}");
+    }
+
     #[test]
     fn bad_arguments_are_named() {
         let schema = InputSchema::of::<Order>().expect("a struct");
-        let problems = schema.check(&serde_json::json!({ "item": 5, "count": 0 })).expect_err("invalid");
+        let problems = schema.check(&read(r#"{ "item": 5, "count": 0 }"#)).expect_err("invalid");
         assert!(problems.contains("/item") && problems.contains("/count"), "{problems}");
-        let problems = schema.check(&serde_json::json!({ "count": 1 })).expect_err("invalid");
+        let problems = schema.check(&read(r#"{ "count": 1 }"#)).expect_err("invalid");
         assert!(problems.contains("item"), "{problems}");
     }
 
@@ -163,6 +189,33 @@ mod tests {
     fn a_whole_float_decodes_as_an_integer_and_a_fraction_stays_one() {
         let order: Order = decode(serde_json::json!({ "item": "a", "count": 2.0, "price": 1.5 })).expect("valid");
         assert_eq!(order, Order { item: "a".into(), count: 2, price: Some(1.5) });
+    }
+
+    #[test]
+    fn formats_only_rust_knows_are_dropped_from_schemas_and_from_nothing_else() {
+        let data = serde_json::json!({ "format": "int32" });
+        let mut schema = serde_json::json!({
+            "properties": {
+                "default": { "type": "integer", "format": "uint32" },
+                "enum": { "items": { "format": "double" }, "default": [data], "examples": [data] },
+                "format": { "format": "date-time", "const": data },
+                "kept": { "format": "interval" },
+            },
+            "$defs": { "const": { "anyOf": [{ "format": "uint" }, { "format": "int128" }] } },
+        });
+        drop_rust_formats(&mut schema);
+        assert_eq!(
+            schema,
+            serde_json::json!({
+                "properties": {
+                    "default": { "type": "integer" },
+                    "enum": { "items": {}, "default": [data], "examples": [data] },
+                    "format": { "format": "date-time", "const": data },
+                    "kept": { "format": "interval" },
+                },
+                "$defs": { "const": { "anyOf": [{}, {}] } },
+            })
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Building a server: names, tools, keys, limits.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,7 +47,7 @@ pub(super) struct Limits {
 }
 
 /// Why a server cannot be built.
-#[derive(Debug, Error, PartialEq, Eq)]
+#[derive(Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildError {
     /// A name clients may not be able to use.
@@ -63,6 +64,13 @@ pub enum BuildError {
         /// What is wrong.
         problem: String,
     },
+}
+
+/// As `Display` has it: what `main` returns is printed this way, and a variant's name tells nobody what to do.
+impl fmt::Debug for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl Server {
@@ -158,15 +166,15 @@ impl Server {
         self
     }
 
-    /// How long a handler may run in one round; default 60 seconds. Needs a clock with timers, as `serve_http` has.
+    /// How long a handler may run in one round; default 60 seconds. Needs a clock with timers, as `http` brings.
     pub fn handler_time(mut self, limit: Duration) -> Self {
         self.limits.handler_time = limit;
         self
     }
 
-    /// Replaces the clock; tests bring one they move by hand.
+    /// Goes by this clock, whatever the transport brings; tests have one they move by hand.
     ///
-    /// Default: the machine's time of day. With feature `http` it has timers wherever a tokio runtime is running.
+    /// Default: the clock of the transport (`http` has tokio's timers), or else the machine's time of day without timers.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
         self
@@ -181,17 +189,6 @@ impl Server {
             warn!("no keys given: states are sealed with a random key, and only this process can open them");
             Keyring::random()
         });
-        let clock = self.clock.take().unwrap_or_else(default_clock);
-        Dispatch::new(self, keys, clock).map(Arc::new)
+        Dispatch::new(self, keys).map(Arc::new)
     }
-}
-
-#[cfg(feature = "http")]
-fn default_clock() -> Arc<dyn Clock> {
-    Arc::new(crate::http::TokioClock)
-}
-
-#[cfg(not(feature = "http"))]
-fn default_clock() -> Arc<dyn Clock> {
-    Arc::new(crate::flow::SystemClock)
 }

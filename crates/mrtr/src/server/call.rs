@@ -2,16 +2,19 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use base64::{display::Base64Display, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::Deserialize;
-use serde_json::{json, value::RawValue};
+use serde_json::value::RawValue;
 use tracing::{Instrument, debug, error, info_span, warn};
 
-use super::ToolResult;
 use super::arguments::Arguments;
 use super::dispatch::{Dispatch, Registered, members};
-use crate::flow::{ClientInfo, Context, Drive, Fault, Journal, Round, RoundEnd, Suspension, guarded};
+use super::{Incoming, ToolResult, headers};
+use crate::flow::{
+    ClientInfo, Clock, Context, Drive, Fault, Journal, Round, RoundEnd, Suspension, SystemClock, guarded,
+};
 use crate::seal::{Binding, Claims, NONCE_LEN, Opened, Principal, StateError};
 use crate::wire::{Request, RpcError, json};
 
@@ -21,9 +24,17 @@ type Answer = Result<String, RpcError>;
 /// What `inputResponses` brought, by key.
 type Answers = HashMap<String, Box<RawValue>>;
 
+/// What a leg has to do with.
+struct Leg<'a> {
+    request: &'a Request<'a>,
+    registered: &'a Registered,
+    principal: Option<Principal>,
+    clock: Arc<dyn Clock>,
+}
+
 impl Dispatch {
     /// `tools/call`: first leg or retry, it makes no difference to the handler.
-    pub(super) async fn call_tool(&self, request: &Request<'_>, principal: Option<Principal>) -> Answer {
+    pub(super) async fn call_tool(&self, request: &Request<'_>, incoming: &Incoming<'_>) -> Answer {
         let Some(name) = &request.params.name else {
             return Err(RpcError::malformed_params("params.name is missing: the name of the tool to call"));
         };
@@ -32,27 +43,30 @@ impl Dispatch {
             return Err(RpcError::invalid_params(format!("Unknown tool: {shown}")));
         };
         let arguments = Arguments::parse(request.params.arguments)?;
+        if let Some(headers) = incoming.headers {
+            headers::check_params(headers, &registered.input.mirrored, &arguments.value)?;
+        }
         let mut answers = answers(request.params.input_responses)?;
-        let binding = Binding::new("tools/call", &name.0, &arguments.canonical, principal.as_ref(), &self.audience);
-        let claims = self.resume(request, &binding, &mut answers)?;
-        let span = info_span!("operation", tool = %name.0, round = claims.round + 1);
-        self.run(registered, arguments, answers, claims, request, principal).instrument(span).await
+        let clock =
+            self.clock.as_ref().or(incoming.clock.as_ref()).map_or_else(|| Arc::new(SystemClock) as _, Arc::clone);
+        let leg = Leg { request, registered, principal: incoming.principal.clone(), clock };
+        let binding = Binding::new("tools/call", &name.0, &arguments.canonical, leg.principal.as_ref(), self.audience);
+        let claims = self.resume(&leg, &binding, &mut answers)?;
+        // As `Context::operation_id` writes it; nothing is written where no one listens.
+        let id = Base64Display::new(&claims.operation, &URL_SAFE_NO_PAD);
+        let span = info_span!("operation", tool = %name.0, %id, round = claims.round + 1);
+        self.run(leg, arguments, answers, claims).instrument(span).await
     }
 
     /// What earlier rounds left, or the start of a new operation. Answers that come too late are taken away.
-    fn resume(
-        &self,
-        request: &Request<'_>,
-        binding: &Binding,
-        answers: &mut Answers,
-    ) -> Result<Claims<Journal>, RpcError> {
-        let Some(token) = &request.params.request_state else {
+    fn resume(&self, leg: &Leg<'_>, binding: &Binding, answers: &mut Answers) -> Result<Claims<Journal>, RpcError> {
+        let Some(token) = &leg.request.params.request_state else {
             return Ok(Claims::first(rand::random(), *binding, Journal::new()));
         };
         let opened = if token.0.len() > self.limits.state_bytes {
             Err(StateError::TooLong)
         } else {
-            Claims::open_at(&self.keys, &token.0, binding, self.clock.now())
+            Claims::open_at(&self.keys, &token.0, binding, leg.clock.now())
         };
         match opened {
             Ok(Opened::Live(claims)) => Ok(claims),
@@ -62,38 +76,38 @@ impl Dispatch {
         }
     }
 
-    async fn run(
-        &self,
-        registered: &Registered,
-        arguments: Arguments,
-        answers: Answers,
-        mut claims: Claims<Journal>,
-        request: &Request<'_>,
-        principal: Option<Principal>,
-    ) -> Answer {
-        if let Err(problems) = registered.input.check(&arguments.value) {
+    async fn run(&self, leg: Leg<'_>, arguments: Arguments, answers: Answers, mut claims: Claims<Journal>) -> Answer {
+        let Leg { request, registered, principal, clock } = leg;
+        if let Err(problems) = registered.input.check(&arguments) {
             return complete(&ToolResult::error(format!("Invalid arguments: {problems}")));
         }
         claims.round = claims.round.saturating_add(1);
         let first = request.params.request_state.is_none();
-        let round = Round::new(claims.operation, claims.round, client(request), principal, Arc::clone(&self.clock))
-            .resume(std::mem::take(&mut claims.journal), answers, first && registered.tool.accept_unasked);
+        let round = Round::new(claims.operation, claims.round, client(request), principal, Arc::clone(&clock)).resume(
+            std::mem::take(&mut claims.journal),
+            answers,
+            first && registered.tool.accept_unasked,
+        );
         let round = Arc::new(round);
         let context = Context::new(Arc::clone(&round));
         let handling = match guarded(|| (registered.tool.handler)(arguments.value, context)) {
             Ok(Ok(handling)) => handling,
             Ok(Err(problem)) => return complete(&ToolResult::error(format!("Invalid arguments: {problem}"))),
-            Err(panic) => return Err(self.failed(Fault::Panicked(panic))),
+            Err(panic) => {
+                // It may have left a task behind that waits for the end of the round.
+                round.close();
+                return Err(self.failed(Fault::Panicked(panic)));
+            }
         };
         match Drive::new(round, handling, Some(self.limits.handler_time)).await {
             RoundEnd::Finished(result) => complete(&result),
-            RoundEnd::Suspended(suspension) => self.suspend(claims, suspension),
+            RoundEnd::Suspended(suspension) => self.suspend(claims, suspension, clock.now()),
             RoundEnd::Failed(fault) => Err(self.failed(fault)),
         }
     }
 
     /// Seals what was settled and asks for the rest.
-    fn suspend(&self, mut claims: Claims<Journal>, suspension: Suspension) -> Answer {
+    fn suspend(&self, mut claims: Claims<Journal>, suspension: Suspension, now: SystemTime) -> Answer {
         let Suspension { requests, only_waits, journal } = suspension;
         if only_waits {
             claims.waits = claims.waits.saturating_add(1);
@@ -103,25 +117,28 @@ impl Dispatch {
             return complete(&ToolResult::error("This took too many rounds and was given up."));
         }
         claims.journal = journal;
-        let now = self.clock.now();
         let nonce: [u8; NONCE_LEN] = rand::random();
         let state = claims.seal_at(&self.keys, nonce, now, self.limits.state_lifetime);
         if state.len() > self.limits.state_bytes {
             let sizes = sizes(&claims.journal);
-            error!(bytes = state.len(), limit = self.limits.state_bytes, "the request state is too large: {sizes}");
+            let limit = self.limits.state_bytes;
+            error!(bytes = state.len(), limit, "the request state is too large: {sizes}");
             return Err(RpcError::internal("the operation's state is too large; the server's log names the keys"));
         }
-        let mut members = String::with_capacity(256 + state.len());
+        let length = requests.iter().map(|(key, request)| key.len() + request.len() + 8).sum::<usize>();
+        let mut members = String::with_capacity(128 + length + state.len());
         members.push_str("\"resultType\":\"input_required\"");
         for (index, (key, request)) in requests.iter().enumerate() {
             members.push_str(if index == 0 { ",\"inputRequests\":{" } else { "," });
-            members.push_str(&format!("{}:{request}", json!(key)));
+            members.push_str(&json::string(key));
+            members.push(':');
+            members.push_str(request);
         }
         if !requests.is_empty() {
             members.push('}');
         }
         // The token's alphabet needs no escaping.
-        members.push_str(&format!(",\"requestState\":\"{state}\""));
+        members.extend([",\"requestState\":\"", &state, "\""]);
         Ok(members)
     }
 
@@ -182,10 +199,14 @@ fn answers(raw: Option<&RawValue>) -> Result<Answers, RpcError> {
     #[serde(transparent)]
     struct ByKey(Answers);
     let Some(raw) = raw else { return Ok(Answers::new()) };
-    let malformed = |why: &dyn std::fmt::Display| RpcError::malformed_params(format!("params.inputResponses: {why}"));
-    json::canonical(raw.get()).map_err(|error| malformed(&error))?;
-    let ByKey(answers) = serde_json::from_str(raw.get()).map_err(|error| malformed(&error))?;
-    Ok(answers)
+    // What exactly is wrong may quote an answer, and errors are logged.
+    let malformed = || {
+        RpcError::malformed_params(
+            "params.inputResponses must be an object of answers by key, with each name once and proper Unicode in it",
+        )
+    };
+    json::canonical(raw.get()).map_err(|_| malformed())?;
+    serde_json::from_str(raw.get()).map(|ByKey(answers)| answers).map_err(|_| malformed())
 }
 
 /// The journal's keys and what each costs, largest first.

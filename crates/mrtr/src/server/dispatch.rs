@@ -12,24 +12,51 @@ use super::builder::Limits;
 use super::headers::{self, HeaderSource};
 use super::{BuildError, Server, Tool};
 use crate::flow::Clock;
-use crate::seal::{Keyring, Principal};
+use crate::seal::{Digest, Keyring, Principal, audience};
 use crate::wire::{Malformed, Message, PROTOCOL_VERSION, Request, RequestId, RpcError, SUPPORTED_VERSIONS, meta_key};
 
 /// How long clients may keep lists and discovery: they change only with a new process.
 const LIST_TTL_MS: u32 = 300_000;
 
 /// One message as a transport received it.
+#[must_use = "a message is answered by Dispatch::handle"]
 pub struct Incoming<'a> {
-    /// The JSON text.
-    pub body: &'a [u8],
-    /// The request's headers; `None` on transports that have none.
-    pub headers: Option<&'a dyn HeaderSource>,
-    /// The authenticated caller, where the transport knows one. States are bound to it.
-    pub principal: Option<Principal>,
+    pub(crate) body: &'a [u8],
+    pub(crate) headers: Option<&'a dyn HeaderSource>,
+    pub(crate) principal: Option<Principal>,
+    pub(crate) clock: Option<Arc<dyn Clock>>,
+}
+
+impl<'a> Incoming<'a> {
+    /// A message of this JSON text.
+    pub fn new(body: &'a [u8]) -> Self {
+        Self { body, headers: None, principal: None, clock: None }
+    }
+
+    /// Adds the request's headers, which are then held against the body. Default: a transport without headers.
+    pub fn headers(mut self, headers: &'a dyn HeaderSource) -> Self {
+        self.headers = Some(headers);
+        self
+    }
+
+    /// Names the authenticated caller, where the transport knows one; states are bound to it. Default: none, and every
+    /// caller is the same anonymous one.
+    pub fn principal(mut self, principal: impl Into<Option<Principal>>) -> Self {
+        self.principal = principal.into();
+        self
+    }
+
+    /// Brings the transport's clock, for its timers; a server that was given [its own](Server::clock) keeps to that one.
+    /// Default: the machine's time of day, without timers.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
 }
 
 /// What goes back.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Reply {
     /// The HTTP status; other transports ignore it. 202 means that nothing is to be sent.
     pub status: u16,
@@ -42,8 +69,9 @@ pub struct Reply {
 pub struct Dispatch {
     pub(super) tools: HashMap<String, Registered>,
     pub(super) keys: Keyring,
-    pub(super) audience: String,
-    pub(super) clock: Arc<dyn Clock>,
+    pub(super) audience: Digest,
+    /// What the server was told to go by, whatever transports bring.
+    pub(super) clock: Option<Arc<dyn Clock>>,
     pub(super) limits: Limits,
     /// `,"_meta":{...}` with the server's name and version: the end of every result.
     pub(super) result_end: String,
@@ -58,7 +86,7 @@ pub(super) struct Registered {
 }
 
 impl Dispatch {
-    pub(super) fn new(server: Server, keys: Keyring, clock: Arc<dyn Clock>) -> Result<Self, BuildError> {
+    pub(super) fn new(server: Server, keys: Keyring) -> Result<Self, BuildError> {
         let mut info = json!({ "name": server.name, "version": server.version });
         if let Some(title) = &server.title {
             info["title"] = json!(title);
@@ -85,8 +113,8 @@ impl Dispatch {
         Ok(Self {
             tools,
             keys,
-            audience: server.audience.unwrap_or(server.name),
-            clock,
+            audience: audience(&server.audience.unwrap_or(server.name)),
+            clock: server.clock,
             limits: server.limits,
             result_end: format!(",\"_meta\":{}", json!({ meta_key::SERVER_INFO: info })),
             discovery: text(&discovery),
@@ -113,10 +141,18 @@ impl Dispatch {
     async fn answer(&self, request: &Request<'_>, incoming: &Incoming<'_>) -> Result<String, RpcError> {
         self.admit(request, incoming)?;
         match &*request.method {
-            "tools/call" => self.call_tool(request, incoming.principal.clone()).await,
-            "tools/list" => Ok(format!("\"resultType\":\"complete\",{}", self.tool_list)),
+            "tools/call" => self.call_tool(request, incoming).await,
+            "tools/list" => self.list_tools(request),
             "server/discover" => Ok(format!("\"resultType\":\"complete\",{}", self.discovery)),
             method => Err(RpcError::method_not_found(method)),
+        }
+    }
+
+    /// `tools/list`: one page with all of them. Spec: `server/utilities/pagination#error-handling`.
+    fn list_tools(&self, request: &Request<'_>) -> Result<String, RpcError> {
+        match request.params.cursor {
+            None => Ok(format!("\"resultType\":\"complete\",{}", self.tool_list)),
+            Some(_) => Err(RpcError::invalid_params("unknown cursor: all tools are on the first page")),
         }
     }
 
@@ -159,9 +195,8 @@ impl Dispatch {
     }
 
     fn complete(&self, id: &RequestId, result: &str) -> Reply {
-        let (id, end) = (id.as_json(), &self.result_end);
-        let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{{result}{end}}}}}");
-        Reply { status: 200, body: body.into_bytes() }
+        let parts = ["{\"jsonrpc\":\"2.0\",\"id\":", id.as_json(), ",\"result\":{", result, &self.result_end, "}}"];
+        Reply { status: 200, body: parts.concat().into_bytes() }
     }
 }
 

@@ -3,10 +3,13 @@
 //! Spec: `basic/transports/streamable-http#server-validation`. A server that reads the body must refuse a difference:
 //! otherwise whoever routed on the header was lied to.
 
-use crate::wire::{Request, RpcError, decode_value};
+use serde_json::Value;
+
+use crate::wire::{ParamHeader, Request, RpcError, decode_value};
 
 /// One header as a transport found it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Header<'a> {
     /// Not there.
     Absent,
@@ -41,6 +44,26 @@ pub(super) fn check(headers: &dyn HeaderSource, request: &Request<'_>, version: 
     Ok(())
 }
 
+/// Compares the headers that repeat arguments with the arguments. Headers the tool does not name are not ours to judge.
+///
+/// # Errors
+/// `-32020` naming the header that is missing, malformed, different, or there without a value to repeat.
+pub(super) fn check_params(
+    headers: &dyn HeaderSource,
+    mirrored: &[ParamHeader],
+    arguments: &Value,
+) -> Result<(), RpcError> {
+    for param in mirrored {
+        match param.text_in(arguments) {
+            Some(expected) => {
+                compare(headers, param.name(), &expected, Encoding::Sentinel, |header| param.agrees(header, &expected))?
+            }
+            None => expect_absent(headers, param.name())?,
+        }
+    }
+    Ok(())
+}
+
 /// The protocol version header, for requests whose body is not trusted to have one.
 pub(super) fn version(headers: &dyn HeaderSource) -> Result<&str, RpcError> {
     read(headers, "MCP-Protocol-Version")
@@ -54,13 +77,32 @@ enum Encoding {
 }
 
 fn expect(headers: &dyn HeaderSource, name: &str, body: &str, encoding: Encoding) -> Result<(), RpcError> {
+    compare(headers, name, body, encoding, |header| header == body)
+}
+
+fn expect_absent(headers: &dyn HeaderSource, name: &str) -> Result<(), RpcError> {
+    match headers.get(&name.to_ascii_lowercase()) {
+        Header::Absent => Ok(()),
+        Header::Value(_) | Header::Invalid => {
+            Err(RpcError::header_mismatch(format!("Header mismatch: {name} is there, the body has no value for it")))
+        }
+    }
+}
+
+fn compare(
+    headers: &dyn HeaderSource,
+    name: &str,
+    body: &str,
+    encoding: Encoding,
+    agrees: impl FnOnce(&str) -> bool,
+) -> Result<(), RpcError> {
     let header = read(headers, name)?;
     let decoded = match encoding {
         Encoding::Plain => Some(header.into()),
         Encoding::Sentinel => decode_value(header),
     };
     match decoded {
-        Some(value) if value == body => Ok(()),
+        Some(value) if agrees(&value) => Ok(()),
         Some(value) => Err(RpcError::header_mismatch(format!(
             "Header mismatch: {name} is {}, the body says {}",
             shown(&value),

@@ -11,6 +11,8 @@ mod arguments;
 mod builder;
 mod call;
 mod dispatch;
+#[cfg(test)]
+mod golden;
 mod headers;
 mod result;
 mod tool;
@@ -22,4 +24,3 @@ pub use result::{Content, IntoToolResult, Json, ToolError, ToolResult};
 pub use tool::{NoArguments, Tool};
 
 pub use crate::flow::{Clock, Sleep, SystemClock};
-pub use crate::seal::Principal;

@@ -47,8 +47,12 @@ pub struct NoArguments {}
 impl Tool {
     /// A tool of this name. Arguments are validated against the schema of `A` before the handler runs.
     ///
+    /// A field with `#[schemars(extend("x-mcp-header" = "Region"))]` is repeated in the header `Mcp-Param-Region`, for
+    /// whoever routes requests (spec: `server/tools#x-mcp-header`). It must be a string, an integer or a boolean, not an
+    /// `Option`; with `#[serde(default)]` it may still be left out. Headers pass through others: no secrets in them.
+    ///
     /// Names are 1 to 128 characters of `A-Z a-z 0-9 _ - .` (spec: `server/tools#tool-names`); what breaks that, or an
-    /// `A` that is no struct, is an error of [`Server::build`](super::Server::build).
+    /// `A` that is no struct or names an impossible header, is an error of [`Server::build`](super::Server::build).
     pub fn new<A, F, Fut, R>(name: impl Into<String>, handler: F) -> Self
     where
         A: DeserializeOwned + JsonSchema,

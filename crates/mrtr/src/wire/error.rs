@@ -10,7 +10,7 @@ use super::{ClientCapabilities, RequestId, SUPPORTED_VERSIONS};
 ///
 /// The message is what the peer reads: it says what to do next, and never why a sealed state was refused.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RpcError {
+pub(crate) struct RpcError {
     code: i32,
     status: u16,
     message: Cow<'static, str>,
@@ -19,82 +19,77 @@ pub struct RpcError {
 
 impl RpcError {
     /// `-32700`: the body is not JSON.
-    pub fn parse(message: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn parse(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(-32700, 400, message)
     }
 
     /// `-32600`: JSON, but not a request this protocol knows.
-    pub fn invalid_request(message: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn invalid_request(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(-32600, 400, message)
     }
 
     /// `-32601` with HTTP 404: no such method here.
-    pub fn method_not_found(method: &str) -> Self {
+    pub(crate) fn method_not_found(method: &str) -> Self {
         let shown: String = method.chars().take(80).collect();
         Self::new(-32601, 404, format!("method not found: {}", shown.escape_debug()))
     }
 
     /// `-32602` with HTTP 400: the request breaks its schema.
-    pub fn malformed_params(message: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn malformed_params(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(-32602, 400, message)
     }
 
     /// `-32602`: well formed, but this server cannot act on it (an unknown tool, say).
-    pub fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(-32602, 200, message)
     }
 
     /// `-32602` for every request state that does not open, whatever the reason: the text must not help an attacker.
-    pub fn invalid_state() -> Self {
+    pub(crate) fn invalid_state() -> Self {
         Self::invalid_params("Invalid or expired requestState")
     }
 
     /// `-32603`: the server is at fault; the log says how.
-    pub fn internal(message: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn internal(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(-32603, 200, message)
     }
 
     /// `-32020` with HTTP 400: a mirrored header is missing or differs from the body.
-    pub fn header_mismatch(message: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn header_mismatch(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(-32020, 400, message)
     }
 
     /// `-32021` with HTTP 400: the client did not declare what the handler must ask for.
-    pub fn missing_capability(required: &ClientCapabilities) -> Self {
+    pub(crate) fn missing_capability(required: &ClientCapabilities) -> Self {
         let required = serde_json::to_value(required).unwrap_or_default();
         let message = "the request needs client capabilities that were not declared; see data.requiredCapabilities";
         Self::new(-32021, 400, message).with_data(json!({ "requiredCapabilities": required }))
     }
 
     /// `-32022` with HTTP 400: another protocol revision.
-    pub fn unsupported_version(requested: &str) -> Self {
+    pub(crate) fn unsupported_version(requested: &str) -> Self {
         let requested: String = requested.chars().take(64).collect();
         Self::new(-32022, 400, "Unsupported protocol version")
             .with_data(json!({ "supported": SUPPORTED_VERSIONS, "requested": requested }))
     }
 
     /// The JSON-RPC code.
-    pub fn code(&self) -> i32 {
+    pub(crate) fn code(&self) -> i32 {
         self.code
     }
 
     /// The HTTP status this error is sent with.
-    pub fn status(&self) -> u16 {
+    pub(crate) fn status(&self) -> u16 {
         self.status
     }
 
     /// What the peer reads.
-    pub fn message(&self) -> &str {
+    pub(crate) fn message(&self) -> &str {
         &self.message
     }
 
-    /// Machine-readable detail, where the spec defines some.
-    pub fn data(&self) -> Option<&Value> {
-        self.data.as_ref()
-    }
-
     /// The complete JSON-RPC error response; without `id` when none could be read.
-    pub fn to_response(&self, id: Option<&RequestId>) -> Vec<u8> {
+    pub(crate) fn to_response(&self, id: Option<&RequestId>) -> Vec<u8> {
         let mut error = json!({ "code": self.code, "message": self.message });
         if let Some(data) = &self.data {
             error["data"] = data.clone();
@@ -112,11 +107,3 @@ impl RpcError {
         self
     }
 }
-
-impl std::fmt::Display for RpcError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ({})", self.message, self.code)
-    }
-}
-
-impl std::error::Error for RpcError {}

@@ -9,7 +9,7 @@ use super::{RpcError, json};
 /// A string keeps its spelling. An integer spelled as a float (`1.0`, `1e2`) *is* that integer and is echoed as one:
 /// some JSON libraries know no other way to write it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RequestId(Box<str>);
+pub(crate) struct RequestId(Box<str>);
 
 impl RequestId {
     /// Reads an id.
@@ -28,7 +28,7 @@ impl RequestId {
     }
 
     /// The id as JSON text.
-    pub fn as_json(&self) -> &str {
+    pub(crate) fn as_json(&self) -> &str {
         &self.0
     }
 }

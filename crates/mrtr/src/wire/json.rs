@@ -4,13 +4,19 @@
 //! arguments of its call needs better, so this walks the text itself. The input is valid JSON already (a `RawValue`);
 //! what is checked here is what JSON leaves open: duplicate keys, lone surrogates, depth.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, Visitor};
+use serde_json::{Map, Value};
 use thiserror::Error;
 
-/// How deep arrays and objects may nest; the same bound `serde_json` has.
+use super::message::Text;
+
+/// How deep arrays and objects of a request may nest. Fixed: it is the bound `serde_json` has, and stacks are finite.
 pub(crate) const MAX_DEPTH: usize = 128;
 
 /// Why a text has no canonical form.
@@ -24,6 +30,12 @@ pub(crate) enum CanonicalError {
     TooDeep,
     #[error("it is not JSON")]
     NotJson,
+}
+
+impl CanonicalError {
+    fn duplicate(key: &str) -> Self {
+        Self::DuplicateKey(key.chars().take(60).collect())
+    }
 }
 
 /// The canonical form of a JSON text: keys sorted, escapes resolved, white space gone, one spelling per number.
@@ -50,9 +62,10 @@ pub(crate) fn integer(text: &str) -> Option<String> {
     Some(format!("{sign}{}{}", number.digits, "0".repeat(zeros)))
 }
 
-/// A `T` written as a JSON object.
+/// A `T` written as a JSON object that names no member twice.
 ///
-/// Derived structs also read arrays, member by member; on the wire that would be a second, undocumented spelling.
+/// Derived structs also read arrays, member by member; on the wire that would be a second, undocumented spelling. And they
+/// notice repetition only among the names they know; what else an object says twice, somebody in front may have read.
 #[derive(Debug)]
 pub(crate) struct Object<T>(pub(crate) T);
 
@@ -65,7 +78,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
                 f.write_str("an object")
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+                T::deserialize(MapAccessDeserializer::new(Members { map, names: Names::default() })).map(Object)
             }
         }
         deserializer.deserialize_map(OnlyMaps(PhantomData))
@@ -79,6 +92,79 @@ where
     T: Deserialize<'de>,
 {
     Ok(Option::<Object<T>>::deserialize(deserializer)?.map(|Object(value)| value))
+}
+
+/// For `#[serde(deserialize_with)]`: an object whose presence says it all. Its members are passed over, not built.
+pub(crate) fn empty_object<'de, D>(deserializer: D) -> Result<Option<Map<String, Value>>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    #[derive(serde::Deserialize)]
+    struct Nothing {}
+    Ok(object::<D, Nothing>(deserializer)?.map(|Nothing {}| Map::new()))
+}
+
+/// A string as JSON text.
+pub(crate) fn string(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len() + 2);
+    write_string(text, &mut out);
+    String::from_utf8(out).expect("JSON is UTF-8")
+}
+
+/// The members of an object, each name once.
+struct Members<'de, A> {
+    map: A,
+    names: Names<'de>,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Members<'de, A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        let Some(Text(name)) = self.map.next_key()? else { return Ok(None) };
+        let key = seed.deserialize((&*name).into_deserializer())?;
+        match self.names.add(name) {
+            Ok(()) => Ok(Some(key)),
+            Err(name) => Err(A::Error::custom(CanonicalError::duplicate(&name))),
+        }
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.map.next_value_seed(seed)
+    }
+}
+
+/// How many names are compared one by one: more than a proper message has in one object.
+const FEW: usize = 12;
+
+/// The names seen so far. The first few cost no allocation, and a peer that sends many gains nothing by it.
+#[derive(Default)]
+struct Names<'de> {
+    few: [Cow<'de, str>; FEW],
+    count: usize,
+    more: HashSet<Cow<'de, str>>,
+}
+
+impl<'de> Names<'de> {
+    /// Adds a name, or hands it back if it is there already.
+    fn add(&mut self, name: Cow<'de, str>) -> Result<(), Cow<'de, str>> {
+        let (seen, free) = self.few.split_at_mut(self.count);
+        if seen.contains(&name) {
+            return Err(name);
+        }
+        if let Some(free) = free.first_mut() {
+            *free = name;
+            self.count += 1;
+            return Ok(());
+        }
+        match self.more.contains(&name) {
+            true => Err(name),
+            false => {
+                self.more.insert(name);
+                Ok(())
+            }
+        }
+    }
 }
 
 struct Walker<'a> {
@@ -96,8 +182,7 @@ impl<'a> Walker<'a> {
             Some(b'{') => self.object(out, depth),
             Some(b'[') => self.array(out, depth),
             Some(b'"') => {
-                let string = self.string()?;
-                write_string(&string, out);
+                write_text(&self.string()?, out);
                 Ok(())
             }
             Some(b'-' | b'0'..=b'9') => {
@@ -115,7 +200,7 @@ impl<'a> Walker<'a> {
     }
 
     fn object(&mut self, out: &mut Vec<u8>, depth: usize) -> Result<(), CanonicalError> {
-        let mut members: Vec<(String, Vec<u8>)> = Vec::new();
+        let mut members: Vec<(Cow<'_, str>, Vec<u8>)> = Vec::new();
         self.items(b'}', |walker| {
             walker.skip_space();
             let key = walker.string()?;
@@ -128,14 +213,14 @@ impl<'a> Walker<'a> {
         })?;
         members.sort_by(|a, b| a.0.cmp(&b.0));
         if let Some(pair) = members.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            return Err(CanonicalError::DuplicateKey(pair[0].0.chars().take(60).collect()));
+            return Err(CanonicalError::duplicate(&pair[0].0));
         }
         out.push(b'{');
         for (index, (key, value)) in members.iter().enumerate() {
             if index > 0 {
                 out.push(b',');
             }
-            write_string(key, out);
+            write_text(key, out);
             out.push(b':');
             out.extend_from_slice(value);
         }
@@ -182,7 +267,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn string(&mut self) -> Result<String, CanonicalError> {
+    /// A string: borrowed exactly when it has no escapes, and then it is spelled as it is written.
+    fn string(&mut self) -> Result<Cow<'a, str>, CanonicalError> {
         let start = self.at;
         self.expect(b'"')?;
         let mut escaped = false;
@@ -192,8 +278,8 @@ impl<'a> Walker<'a> {
                 b'"' => {
                     let token = self.text.get(start..self.at).ok_or(CanonicalError::NotJson)?;
                     return match escaped {
-                        false => Ok(token[1..token.len() - 1].to_owned()),
-                        true => serde_json::from_str(token).map_err(|_| CanonicalError::NotUnicode),
+                        false => Ok(Cow::Borrowed(&token[1..token.len() - 1])),
+                        true => serde_json::from_str(token).map(Cow::Owned).map_err(|_| CanonicalError::NotUnicode),
                     };
                 }
                 b'\\' => {
@@ -291,6 +377,14 @@ fn saturating_exponent(text: &str) -> Option<i64> {
     Some(if text.starts_with('-') { -magnitude } else { magnitude })
 }
 
+#[expect(clippy::ptr_arg, reason = "only what is borrowed has nothing to escape")]
+fn write_text(text: &Cow<'_, str>, out: &mut Vec<u8>) {
+    match text {
+        Cow::Borrowed(plain) => [b"\"", plain.as_bytes(), b"\""].iter().for_each(|part| out.extend_from_slice(part)),
+        Cow::Owned(text) => write_string(text, out),
+    }
+}
+
 fn write_string(string: &str, out: &mut Vec<u8>) {
     // Writing to a Vec cannot fail, and a str always serialises.
     let _ = serde_json::to_writer(out, string);
@@ -323,6 +417,26 @@ mod tests {
         assert_ne!(form("1e400"), form("1e401"));
         assert_ne!(form("1"), form("\"1\""));
         assert_ne!(form("[]"), form("{}"));
+    }
+
+    #[test]
+    fn an_object_names_each_member_once_however_many_there_are() {
+        #[derive(Debug, serde::Deserialize)]
+        struct Known {
+            a: u8,
+        }
+        let read = |text: &str| serde_json::from_str::<Object<Known>>(text).map(|Object(known)| known.a);
+        let many = |count: u32| (0..count).map(|n| format!("\"k{n}\":[{n}],")).collect::<String>();
+        for count in [0, 1, 11, 12, 13, 1000] {
+            assert_eq!(read(&format!("{{{}\"a\":1}}", many(count))).ok(), Some(1), "{count}");
+            for twice in [0, 10, 11, 12, count.saturating_sub(1)].into_iter().filter(|n| *n < count) {
+                let error = read(&format!("{{{}\"a\":1,\"k{twice}\":0}}", many(count))).expect_err("twice");
+                let said = format!("an object names the key \"k{twice}\" twice");
+                assert!(error.is_data() && error.to_string().starts_with(&said), "{error}");
+            }
+        }
+        assert!(read(r#"{"a":1,"b":0,"\u0062":0}"#).is_err(), "however it is spelled");
+        assert!(read("[1]").is_err());
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub(crate) struct Params<'a> {
     #[serde(borrow, default)]
     pub(crate) uri: Option<Text<'a>>,
     #[serde(borrow, default)]
+    pub(crate) cursor: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     pub(crate) arguments: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "inputResponses")]
     pub(crate) input_responses: Option<&'a RawValue>,
@@ -108,11 +110,11 @@ impl<'a> Message<'a> {
         if id.is_none() {
             return Ok(Message::Notification);
         }
-        let error = match frame.params.map(|params| serde_json::from_str::<Object<Params<'_>>>(params.get())) {
-            Some(Err(error)) => error.to_string(),
-            _ => error.to_string(),
+        let problem = match frame.params.map(|params| serde_json::from_str::<Object<Params<'_>>>(params.get())) {
+            Some(Err(error)) => without_values(&error),
+            _ => without_values(error),
         };
-        let error = RpcError::malformed_params(format!("params are malformed: {error}"));
+        let error = RpcError::malformed_params(format!("params are malformed: {problem}"));
         Err(Box::new(Malformed { id, method: Some(method), error }))
     }
 }
@@ -142,6 +144,15 @@ impl Malformed<'_> {
     }
 }
 
+/// What serde says, without the value it says it of: that may be a state or an answer, and errors are logged.
+fn without_values(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rsplit_once(", expected ") {
+        Some((_, expected)) => format!("expected {expected}"),
+        None => text,
+    }
+}
+
 /// Tells `null` from absent: an id that is there must be one.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
@@ -167,7 +178,9 @@ fn recover_id(text: &str) -> Option<RequestId> {
         #[serde(borrow)]
         id: &'a RawValue,
     }
-    RequestId::parse(serde_json::from_str::<Object<OnlyId<'_>>>(text).ok()?.0.id).ok()
+    // Not an `Object`: another member may be named twice, which is what is wrong with the frame. An array has no id.
+    let object = text.trim_start().starts_with('{').then_some(text)?;
+    RequestId::parse(serde_json::from_str::<OnlyId<'_>>(object).ok()?.id).ok()
 }
 
 #[cfg(test)]
@@ -224,6 +237,18 @@ mod tests {
             ("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":{\"name\":\"a\",\"name\":\"b\"}}", -32602, one),
         ] {
             assert_eq!(error(body), (code, id), "{body}");
+        }
+    }
+
+    #[test]
+    fn an_error_never_repeats_what_may_be_a_state_or_an_answer() {
+        for value in ["12345678", "\"secret, expected nothing\"", "[\"secret\"]", "{\"secret\":1}"] {
+            let body = format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"_meta":{value},"requestState":{value}}}}}"#
+            );
+            let error = Message::parse(body.as_bytes()).err().map(|malformed| malformed.error.message().to_owned());
+            let error = error.unwrap_or_default();
+            assert!(!error.contains("secret") && !error.contains("12345678"), "{error}");
         }
     }
 

@@ -9,7 +9,7 @@ use super::{RpcError, json, message::Text, meta_key};
 
 /// `params._meta`, as far as this crate looks at it.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub struct Meta<'a> {
+pub(crate) struct Meta<'a> {
     #[serde(borrow, default, rename = "io.modelcontextprotocol/protocolVersion")]
     protocol_version: Option<Text<'a>>,
     #[serde(borrow, default, rename = "io.modelcontextprotocol/clientInfo")]
@@ -23,7 +23,7 @@ impl<'a> Meta<'a> {
     ///
     /// # Errors
     /// `-32602` with HTTP 400 when the required key is missing.
-    pub fn protocol_version(&self) -> Result<&str, RpcError> {
+    pub(crate) fn protocol_version(&self) -> Result<&str, RpcError> {
         self.protocol_version.as_ref().map(|text| &*text.0).ok_or_else(|| missing(meta_key::PROTOCOL_VERSION))
     }
 
@@ -31,12 +31,12 @@ impl<'a> Meta<'a> {
     ///
     /// # Errors
     /// `-32602` with HTTP 400 when the required key is missing.
-    pub fn client_capabilities(&self) -> Result<&ClientCapabilities, RpcError> {
+    pub(crate) fn client_capabilities(&self) -> Result<&ClientCapabilities, RpcError> {
         self.client_capabilities.as_ref().ok_or_else(|| missing(meta_key::CLIENT_CAPABILITIES))
     }
 
     /// The client's `name` and `version`, where it gave them. Self-reported: for display and logs only.
-    pub fn client_info(&self) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
+    pub(crate) fn client_info(&self) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
         #[derive(Deserialize)]
         struct Implementation<'a> {
             #[serde(borrow)]
@@ -55,6 +55,8 @@ fn missing(key: &str) -> RpcError {
 
 /// What a client says it can be asked. Spec: `schema#clientcapabilities`.
 ///
+/// Of the objects inside only their presence is read: nothing in them means anything yet.
+///
 /// The same type names what a request would have needed, in the `data` of `-32021`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[non_exhaustive]
@@ -66,7 +68,7 @@ pub struct ClientCapabilities {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::object")]
     pub sampling: Option<SamplingCapability>,
     /// The client's root directories.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::empty_object")]
     pub roots: Option<Map<String, Value>>,
 }
 
@@ -75,10 +77,10 @@ pub struct ClientCapabilities {
 #[non_exhaustive]
 pub struct ElicitationCapability {
     /// Forms, answered in-band.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::empty_object")]
     pub form: Option<Map<String, Value>>,
     /// Pages the user visits, out of band.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::empty_object")]
     pub url: Option<Map<String, Value>>,
 }
 
@@ -87,10 +89,10 @@ pub struct ElicitationCapability {
 #[non_exhaustive]
 pub struct SamplingCapability {
     /// Tool use within a sampling request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::empty_object")]
     pub tools: Option<Map<String, Value>>,
     /// Context inclusion (deprecated by the spec).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::empty_object")]
     pub context: Option<Map<String, Value>>,
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Routing needs a handful of fields; those are parsed and checked once, here. Everything else stays the bytes it came
 //! in, so unknown fields and number spellings survive. No module in here does I/O.
+//!
+//! Public are the names the protocol gives things, and what headers carry; how messages are read is an internal matter.
 
 mod error;
 mod header;
@@ -9,12 +11,15 @@ mod id;
 pub(crate) mod json;
 mod message;
 mod meta;
+mod param_header;
 
-pub use error::RpcError;
+pub(crate) use error::RpcError;
 pub use header::{decode_value, encode_value};
-pub use id::RequestId;
+pub(crate) use id::RequestId;
 pub(crate) use message::{Malformed, Message, Request};
-pub use meta::{ClientCapabilities, ElicitationCapability, Meta, SamplingCapability};
+pub(crate) use meta::Meta;
+pub use meta::{ClientCapabilities, ElicitationCapability, SamplingCapability};
+pub(crate) use param_header::{ParamHeader, param_headers};
 
 /// The protocol revision this crate speaks.
 pub const PROTOCOL_VERSION: &str = "2026-07-28";

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub use effects::{Effects, logged};
-use mrtr::server::{Clock, Dispatch, Incoming, Principal, Reply, Sleep};
-use mrtr::{Keyring, Server, Tool};
+use mrtr::server::{Clock, Dispatch, Incoming, Reply, Sleep};
+use mrtr::{Keyring, Principal, Server, Tool};
 pub use run::to_the_end;
 use serde_json::{Map, Value, json};
 
@@ -107,12 +107,12 @@ impl World {
 
     /// Sends a request body as an authenticated caller.
     pub fn send_as(&self, body: &str, principal: Option<Principal>) -> Reply {
-        to_the_end(self.instance().handle(Incoming { body: body.as_bytes(), headers: None, principal }))
+        to_the_end(self.instance().handle(Incoming::new(body.as_bytes()).principal(principal)))
     }
 
     /// Sends a request body from within a runtime.
     pub async fn send_async(&self, body: &str) -> Reply {
-        self.instance().handle(Incoming { body: body.as_bytes(), headers: None, principal: None }).await
+        self.instance().handle(Incoming::new(body.as_bytes())).await
     }
 
     fn instance(&self) -> &Dispatch {

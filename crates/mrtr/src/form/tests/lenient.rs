@@ -246,6 +246,114 @@ fn references_made_to_explode_do_not() {
     assert_eq!(accepted(&form, json!({ "x": 1 })), json!({ "x": 1 }));
 }
 
+/// A form whose fields all refer to one list of choices.
+fn sharing(fields: usize, choices: usize) -> Form {
+    let values: Vec<String> = (0..choices).map(|n| format!("value {n}")).collect();
+    let reference = json!({ "$ref": "#/$defs/P" });
+    let fields: Map<String, Value> = (0..fields).map(|n| (format!("f{n}"), reference.clone())).collect();
+    Form::lenient(&json!({ "properties": fields, "$defs": { "P": { "type": "string", "enum": values } } }))
+}
+
+fn choices(form: &Form) -> usize {
+    form.fields()
+        .iter()
+        .map(|field| if let FieldKind::Choice { options } = &field.kind { options.len() } else { 0 })
+        .sum()
+}
+
+#[test]
+fn many_fields_that_refer_to_many_choices_took_memory_for_every_pair() {
+    let form = sharing(4000, 4000);
+    assert_eq!(form.fields().len(), 4000);
+    assert!(choices(&form) < 100_000, "{} choices", choices(&form));
+    let FieldKind::Unsupported { schema, reason } = &form.fields()[3999].kind else { panic!("one field too many") };
+    assert_eq!(schema, &json!({ "$ref": "#/$defs/P" }));
+    assert!(reason.contains("references repeat too much"), "{reason}");
+    assert_eq!(accepted(&form, json!({ "f3999": "value 1" })), json!({ "f3999": "value 1" }));
+}
+
+#[test]
+fn a_list_whose_choices_are_one_copy_too_many_says_so() {
+    let list = json!({ "type": "array", "items": { "$ref": "#/$defs/P" } });
+    let fields: Map<String, Value> = (0..1000).map(|n| (format!("f{n}"), list.clone())).collect();
+    let form = Form::lenient(&json!({ "properties": fields, "$defs": { "P": { "enum": vec!["a"; 1000] } } }));
+    let FieldKind::Unsupported { reason, .. } = &form.fields()[999].kind else { panic!("one field too many") };
+    assert!(reason.contains("references repeat too much"), "{reason}");
+}
+
+#[test]
+fn a_long_list_of_choices_may_be_shared() {
+    assert_eq!(choices(&sharing(8, 5000)), 40_000);
+    assert_eq!(choices(&sharing(1, 100_000)), 100_000);
+    assert_eq!(choices(&sharing(100, 250)), 25_000);
+}
+
+#[test]
+fn reading_a_form_compiled_the_pattern_of_every_field() {
+    let field = json!({ "type": "string", "pattern": "^\\w{40}$" });
+    let fields: Map<String, Value> = (0..20_000).map(|n| (format!("f{n}"), field.clone())).collect();
+    let form = Form::lenient(&json!({ "properties": fields }));
+    let compiled = || form.fields().iter().filter(|field| field.judge.is_compiled()).count();
+    assert_eq!((form.fields().len(), compiled()), (20_000, 0));
+    assert_eq!(problems(&form, json!({ "f7": "x" })), [r#""f7" must match the pattern "^\\w{40}$""#]);
+    assert_eq!(compiled(), 1);
+}
+
+#[test]
+fn a_default_beside_every_pattern_compiled_them_all_the_same() {
+    let field = json!({ "type": "string", "pattern": "^\\w*$", "default": "a" });
+    let fields: Map<String, Value> = (0..1000).map(|n| (format!("f{n}"), field.clone())).collect();
+    let form = Form::lenient(&json!({ "properties": fields }));
+    assert!(form.fields().iter().all(|field| field.default == Some(json!("a"))));
+    let patterns: usize = form.fields().iter().map(|field| field.judge.patterns()).sum();
+    assert_eq!((patterns, form.notes().len()), (200, 800));
+    assert_eq!(problems(&form, json!({ "f999": 1, "f0": "-" })).len(), 2);
+    assert_eq!(form.notes()[0], r#""f200": the form has too many patterns, so its own are left to the server"#);
+    let hidden: Vec<Value> = (0..1000).map(|_| json!({ "pattern": "a" })).collect();
+    assert!(lenient(json!({ "type": "object", "anyOf": hidden })).fields()[0].judge.is_blind());
+}
+
+#[test]
+fn a_long_default_took_every_item_through_every_rule() {
+    let numbers: Vec<u32> = (0..5000).collect();
+    let others: Vec<u32> = (5000..10_000).collect();
+    let form = lenient(json!({ "type": "array", "items": { "type": "integer", "enum": numbers }, "default": others }));
+    assert_eq!(form.notes(), [r#""x": its default is too large to be checked"#]);
+    assert!(!form.fields()[0].judge.is_compiled());
+    assert_eq!(problems(&form, json!({ "x": others[..400] })), [r#""x" is not valid"#]);
+    assert!(problems(&form, json!({ "x": [-1] }))[0].starts_with(r#""x" is not valid: -1 is not one of"#));
+}
+
+#[test]
+fn showing_a_long_default_looked_for_every_choice_among_all() {
+    let start = Instant::now();
+    let values: Vec<String> = (0..10_000).map(|n| format!("{n},{n}")).collect();
+    let form = lenient(json!({ "type": "array", "items": { "enum": values }, "default": values }));
+    let text = form.fields()[0].to_text(&json!(values));
+    assert_eq!(form.parse_text("x", &text), Ok(json!(values)));
+    assert_eq!(form.fields()[0].to_text(&json!(["7,7", "9,9"])), "7,7, 9,9");
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_wrong_answer_took_every_choice_through_the_validator() {
+    let start = Instant::now();
+    let values: Vec<String> = (0..20_000).map(|n| format!("value {n}")).collect();
+    let members: Vec<Value> = values.iter().map(|value| json!({ "const": value, "title": value })).collect();
+    for property in [json!({ "enum": values }), json!({ "oneOf": members })] {
+        let several = lenient(json!({ "type": "array", "items": property }));
+        let form = lenient(property);
+        assert!(!form.fields()[0].judge.is_compiled());
+        let said = form.parse_text("x", "nope").unwrap_err().to_string();
+        assert!(said.ends_with(r#""value 7" and 19992 more, not "nope""#), "{said}");
+        assert_eq!(problems(&form, json!({ "x": "nope" })), [said]);
+        assert!(!form.fields()[0].judge.is_compiled());
+        assert_eq!(problems(&several, json!({ "x": vec!["nope"; 1000] })).len(), 2);
+        assert_eq!(accepted(&several, json!({ "x": values }))["x"][19_999], "value 19999");
+    }
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+}
+
 #[test]
 fn malformed_bounds_are_noted_and_do_no_harm() {
     let form = lenient(json!({ "type": "string", "minLength": "3", "maxLength": -1, "title": 4, "format": [] }));

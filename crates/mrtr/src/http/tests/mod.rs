@@ -5,4 +5,5 @@ mod mount;
 mod refusals;
 mod shutdown;
 mod sockets;
+mod timers;
 mod world;

@@ -8,7 +8,7 @@ use http_body_util::Full;
 use serde_json::Value;
 
 use super::world::{Echo, End, Fixed, Script, endpoint, request, text};
-use crate::{http::ResponseBody, server::Principal};
+use crate::{Principal, http::ResponseBody};
 
 async fn respond(spoil: impl FnOnce(&mut Request<Full<Bytes>>)) -> Response<ResponseBody> {
     let mut request = request(Full::from("{}"));

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt;
+use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -114,6 +115,36 @@ pub(super) fn request<B>(body: B) -> Request<B> {
         .header("accept", "application/json, text/event-stream")
         .body(body)
         .unwrap()
+}
+
+/// A first `tools/call`, as a client of this revision that can be asked forms, URLs and nothing else.
+pub(super) fn call(tool: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": tool,
+        "arguments": {},
+        "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": { "elicitation": { "form": {}, "url": {} } },
+        },
+    } })
+}
+
+/// The request that carries a call of this tool.
+pub(super) fn called<B: From<String>>(tool: &str, message: &Value) -> Request<B> {
+    let mut request = request(B::from(message.to_string()));
+    let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", tool)];
+    for (name, value) in headers {
+        request.headers_mut().insert(name, value.parse().unwrap());
+    }
+    request
+}
+
+/// The body of a response, as JSON.
+pub(super) async fn json<B>(response: Response<B>) -> Value
+where
+    B: Body<Data = Bytes, Error: std::fmt::Debug>,
+{
+    serde_json::from_slice(&response.into_body().collect().await.unwrap().to_bytes()).unwrap()
 }
 
 /// The body of a response, as text.
