@@ -21,7 +21,9 @@ use crate::wire::ClientCapabilities;
 /// How many invalid answers a question takes before the operation gives up on it.
 const DEFAULT_ATTEMPTS: u8 = 3;
 
-/// A kind of question. Implemented by this crate only.
+/// A kind of question: [`FormOf`](super::FormOf), [`UrlVisit`](super::UrlVisit), [`ClientRequest`](super::ClientRequest).
+///
+/// Only this crate can implement it; name it in helpers that take any [`Ask`].
 pub trait Question: Send {
     /// What an accepted answer gives.
     type Output: Send;

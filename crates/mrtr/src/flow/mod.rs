@@ -23,7 +23,7 @@ mod replay;
 mod round;
 mod wait;
 
-pub use ask::{Ask, AskOutcome};
+pub use ask::{Ask, AskOutcome, Question};
 pub use client_info::ClientInfo;
 pub use clock::{Clock, Sleep, SystemClock};
 pub use context::Context;
