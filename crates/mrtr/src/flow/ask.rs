@@ -214,15 +214,15 @@ impl<Q: Question> AskOutcome<Q> {
             self.round.fail(Fault::MissingCapability(Box::new(prepared.needs.clone())));
             return Ok(None);
         };
-        if call.settle(State::Fallback) { Ok(Some(Outcome::Accepted(value))) } else { Err(self.round_over()) }
+        if call.settle(State::Fallback) {
+            Ok(Some(Outcome::Accepted(value)))
+        } else {
+            Err(ContextError::round_over(&self.key))
+        }
     }
 
     fn settle(&self, call: CallGuard, asked: Digest, answer: Answer) -> Result<(), ContextError> {
-        if call.settle(State::Answered { asked, answer }) { Ok(()) } else { Err(self.round_over()) }
-    }
-
-    fn round_over(&self) -> ContextError {
-        ContextError::RoundOver { key: self.key.clone() }
+        if call.settle(State::Answered { asked, answer }) { Ok(()) } else { Err(ContextError::round_over(&self.key)) }
     }
 
     /// A wait may want to send the user there again.
@@ -253,7 +253,7 @@ impl<Q: Question> Future for AskOutcome<Q> {
             return Poll::Ready(result);
         }
         if this.round.is_over(task.waker()) {
-            return Poll::Ready(Err(this.round_over()));
+            return Poll::Ready(Err(ContextError::round_over(&this.key)));
         }
         Poll::Pending
     }

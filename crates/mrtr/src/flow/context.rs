@@ -151,7 +151,7 @@ impl Context {
             Err(error) => return Ok(Err(error)),
         };
         let recorded = ContextError::to_record(&key, &value)?;
-        if call.settle(State::Done(recorded)) { Ok(Ok(value)) } else { Err(ContextError::RoundOver { key }) }
+        if call.settle(State::Done(recorded)) { Ok(Ok(value)) } else { Err(ContextError::round_over(&key)) }
     }
 
     /// Waits until `check` finds the result of something that happens elsewhere, usually behind a URL.

@@ -70,9 +70,7 @@ impl<R> Drive<R> {
         }
         self.timer.as_mut().is_some_and(|timer| timer.as_mut().poll(task).is_ready())
     }
-}
 
-impl<R> Drive<R> {
     /// Drops the handler, whose guards are the author's code and may panic.
     fn put_down(&mut self) {
         if let Err(panic) = guarded(|| self.handler = None) {

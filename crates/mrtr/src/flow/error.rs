@@ -57,6 +57,10 @@ impl ContextError {
         matches!(self, Self::Declined { .. } | Self::Cancelled { .. })
     }
 
+    pub(super) fn round_over(key: &str) -> Self {
+        Self::RoundOver { key: key.to_owned() }
+    }
+
     /// A result as the journal keeps it.
     pub(super) fn to_record<T: Serialize>(key: &str, value: &T) -> Result<String, Self> {
         serde_json::to_string(value).map_err(|error| {

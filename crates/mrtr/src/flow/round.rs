@@ -180,7 +180,7 @@ impl Round {
     pub(crate) fn begin(&self, key: &str, kind: Kind, asked: Option<Digest>) -> Result<Begun, ContextError> {
         self.update(|core| {
             if core.over {
-                return Err(ContextError::RoundOver { key: key.to_owned() });
+                return Err(ContextError::round_over(key));
             }
             match core.fault {
                 // Several missing capabilities are reported at once, so asks go on being looked at. Work does not.
@@ -212,7 +212,7 @@ impl Round {
     /// Resolves when the round is over: to what a call that still waits then gets.
     pub(super) async fn over(&self, key: &str) -> ContextError {
         poll_fn(|task| if self.is_over(task.waker()) { Poll::Ready(()) } else { Poll::Pending }).await;
-        ContextError::RoundOver { key: key.to_owned() }
+        ContextError::round_over(key)
     }
 
     /// Whether the round is over; if not, `waker` is woken when it is.

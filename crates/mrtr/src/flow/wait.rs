@@ -89,7 +89,7 @@ where
         };
         if let Some(refusal) = refusal(&open) {
             let settled = call.settle(State::Answered { asked: Digest::of("wait", &[]), answer: refusal.clone() });
-            return Err(if settled { self.refused(&refusal) } else { self.round_over() });
+            return Err(if settled { self.refused(&refusal) } else { ContextError::round_over(&self.key) });
         }
         let Some(value) = self.hold_open(&call).await else {
             let (state, request) = self.to_send();
@@ -97,7 +97,7 @@ where
             return Err(self.round.over(&self.key).await);
         };
         let recorded = ContextError::to_record(&self.key, &value)?;
-        if call.settle(State::Done(recorded)) { Ok(value) } else { Err(self.round_over()) }
+        if call.settle(State::Done(recorded)) { Ok(value) } else { Err(ContextError::round_over(&self.key)) }
     }
 
     /// Checks until there is a result or the time to hold the request is over. A check at work keeps the round from
@@ -124,10 +124,6 @@ where
     fn to_send(&self) -> (State, Option<String>) {
         let state = State::Open { asked: Digest::of("wait", &[]), attempts: 0, kept: None };
         (state, self.question().map(|question| question.request()))
-    }
-
-    fn round_over(&self) -> ContextError {
-        ContextError::RoundOver { key: self.key.clone() }
     }
 
     fn refused(&self, answer: &Answer) -> ContextError {

@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, Visitor};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, value::RawValue};
 use thiserror::Error;
 
 use super::message::Text;
@@ -92,6 +92,11 @@ where
     T: Deserialize<'de>,
 {
     Ok(Option::<Object<T>>::deserialize(deserializer)?.map(|Object(value)| value))
+}
+
+/// For `#[serde(deserialize_with)]`: a raw member, where `null` is not the same as absent.
+pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 /// For `#[serde(deserialize_with)]`: an object whose presence says it all. Its members are passed over, not built.

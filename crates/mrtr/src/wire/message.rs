@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Deserializer, de::IgnoredAny};
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{error::Category, value::RawValue};
 
 use super::json::{self, Object};
@@ -69,7 +69,7 @@ pub(crate) struct Malformed<'a> {
 struct Frame<'a, P> {
     #[serde(borrow, default)]
     jsonrpc: Option<Text<'a>>,
-    #[serde(borrow, default, deserialize_with = "present")]
+    #[serde(borrow, default, deserialize_with = "json::present")]
     id: Option<&'a RawValue>,
     #[serde(borrow, default)]
     method: Option<Text<'a>>,
@@ -151,11 +151,6 @@ fn without_values(error: &serde_json::Error) -> String {
         Some((_, expected)) => format!("expected {expected}"),
         None => text,
     }
-}
-
-/// Tells `null` from absent: an id that is there must be one.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 fn frame_error(text: &str, error: &serde_json::Error) -> RpcError {
