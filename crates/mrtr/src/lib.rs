@@ -64,7 +64,7 @@ pub mod client;
 #[cfg(feature = "http")]
 pub mod http;
 
-pub use flow::{Context, ContextError, Outcome};
+pub use flow::{Context, ContextError, LogLevel, Outcome};
 pub use seal::{Keyring, KeyringError, Principal};
 pub use server::{IntoToolResult, Json, NoArguments, Server, Tool, ToolError, ToolResult};
 

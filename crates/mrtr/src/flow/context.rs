@@ -15,7 +15,7 @@ use super::model::{ClientRequest, CreateMessage, CreateMessageResult, Root};
 use super::replay::Begun;
 use super::round::{CallGuard, Round};
 use super::wait::Until;
-use super::{ClientInfo, ContextError};
+use super::{ClientInfo, ContextError, LogLevel};
 use crate::form::{self, Form};
 use crate::seal::Principal;
 
@@ -169,6 +169,43 @@ impl Context {
     /// See [`Until`] for how long it holds a request and what it does then.
     pub fn until<'a, C>(&self, key: impl Into<String>, check: C) -> Until<'a, C> {
         Until::new(Arc::clone(&self.round), key.into(), check)
+    }
+
+    /// Tells a client that asked for it how far the work is: `progress` of `total`, in whatever unit.
+    ///
+    /// Costs nothing where nobody asked. It must grow from call to call within a round; what does not is not sent, nor is
+    /// what a client that does not keep up has no room for. The reply then comes as the end of a stream. A replay tells
+    /// it all again, as a new request may want to know.
+    ///
+    /// ```
+    /// # async fn handler(cx: mrtr::Context) {
+    /// for page in 1..=12 {
+    ///     cx.progress(page.into(), Some(12.0), Some("Reading pages"));
+    /// }
+    /// # }
+    /// ```
+    pub fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
+        if let Some(notices) = self.round.notices() {
+            notices.progress(progress, total, message);
+        }
+    }
+
+    /// Sends a log message to a client that asked for messages this grave; costs nothing where nobody did.
+    ///
+    /// What cannot be written as JSON is sent as the text of the error. The protocol deprecates these messages in this
+    /// revision: for your own log use `tracing`.
+    ///
+    /// # Security
+    /// The message leaves the server: no secrets, nothing about other callers.
+    pub fn log(&self, level: LogLevel, data: impl Serialize) {
+        self.log_from(None, level, data);
+    }
+
+    /// As [`log`](Self::log), with the name of the part of the server that says it.
+    pub fn log_from<'a>(&self, logger: impl Into<Option<&'a str>>, level: LogLevel, data: impl Serialize) {
+        if let Some(notices) = self.round.notices() {
+            notices.log(level, logger.into(), &|| serde_json::to_value(&data).unwrap_or_else(|e| e.to_string().into()));
+        }
     }
 
     /// The operation's id: the same in all its rounds, different in every other operation. An idempotency key.

@@ -6,6 +6,7 @@
 //! - `journal`: what rounds settled, in call order; the only thing that survives a round.
 //! - `replay`: matches the calls of one run against the journal; `round`: what those calls share, and when it ends.
 //! - `drive`: polls the handler until the round ends.
+//! - `notices`: what goes out while a handler is at work: progress and log messages.
 //! - `context`, `ask`, `elicit`, `model`, `wait`: what a handler calls; `answer`: what came back, parsed.
 
 mod answer;
@@ -18,6 +19,7 @@ mod elicit;
 mod error;
 mod journal;
 mod model;
+mod notices;
 mod outcome;
 mod replay;
 mod round;
@@ -32,6 +34,8 @@ pub use elicit::{FormOf, UrlVisit};
 pub use error::ContextError;
 pub(crate) use journal::Journal;
 pub use model::{ClientRequest, CreateMessage, CreateMessageResult, Root};
+pub(crate) use notices::Notices;
+pub use notices::{LogLevel, Outlet};
 pub use outcome::Outcome;
 pub(crate) use replay::Suspension;
 pub(crate) use round::{Fault, Round};

@@ -14,6 +14,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::value::RawValue;
 
 use super::journal::{Journal, Kind, State};
+use super::notices::Notices;
 use super::replay::{Begun, CallId, Phase, Replay, Suspension};
 use super::{ClientInfo, Clock, ContextError};
 use crate::seal::{Digest, Principal};
@@ -34,6 +35,7 @@ pub(crate) struct Round {
     pub(crate) client: ClientInfo,
     pub(crate) principal: Option<Principal>,
     pub(crate) clock: Arc<dyn Clock>,
+    notices: Option<Notices>,
     operation_id: OnceLock<String>,
     /// Whether the handler was woken since its poll began: then it has more to do before the round ends.
     woken: AtomicBool,
@@ -153,6 +155,7 @@ impl Round {
             client,
             principal,
             clock,
+            notices: None,
             operation_id: OnceLock::new(),
             woken: AtomicBool::new(false),
             core: Mutex::default(),
@@ -169,6 +172,17 @@ impl Round {
         let core = self.core.get_mut().unwrap_or_else(PoisonError::into_inner);
         core.replay = Replay::new(journal, answers, accept_unasked);
         self
+    }
+
+    /// Adds what the client wants to be told while this round runs.
+    pub(crate) fn telling(mut self, notices: Option<Notices>) -> Self {
+        self.notices = notices;
+        self
+    }
+
+    /// Where progress and log messages go; `None` where nobody listens, or no longer.
+    pub(super) fn notices(&self) -> Option<&Notices> {
+        self.notices.as_ref().filter(|_| !self.update(|core| core.over))
     }
 
     /// The operation as text: stable over all rounds, unguessable.

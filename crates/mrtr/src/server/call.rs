@@ -13,7 +13,8 @@ use super::arguments::Arguments;
 use super::dispatch::{Dispatch, Registered, members};
 use super::{Incoming, ToolResult, headers};
 use crate::flow::{
-    ClientInfo, Clock, Context, Drive, Fault, Journal, Round, RoundEnd, Suspension, SystemClock, guarded,
+    ClientInfo, Clock, Context, Drive, Fault, Journal, LogLevel, Notices, Outlet, Round, RoundEnd, Suspension,
+    SystemClock, guarded,
 };
 use crate::seal::{Binding, Claims, NONCE_LEN, Opened, Principal, StateError};
 use crate::wire::{Request, RpcError, json};
@@ -30,6 +31,7 @@ struct Leg<'a> {
     registered: &'a Registered,
     principal: Option<Principal>,
     clock: Arc<dyn Clock>,
+    outlet: Option<Arc<dyn Outlet>>,
 }
 
 impl Dispatch {
@@ -49,12 +51,15 @@ impl Dispatch {
         let mut answers = answers(request.params.input_responses)?;
         let clock =
             self.clock.as_ref().or(incoming.clock.as_ref()).map_or_else(|| Arc::new(SystemClock) as _, Arc::clone);
-        let leg = Leg { request, registered, principal: incoming.principal.clone(), clock };
+        let (principal, outlet) = (incoming.principal.clone(), incoming.outlet.clone());
+        let leg = Leg { request, registered, principal, clock, outlet };
         let binding = Binding::new("tools/call", &name.0, &arguments.canonical, leg.principal.as_ref(), self.audience);
         let claims = self.resume(&leg, &binding, &mut answers)?;
         // As `Context::operation_id` writes it; nothing is written where no one listens.
         let id = Base64Display::new(&claims.operation, &URL_SAFE_NO_PAD);
-        let span = info_span!("operation", tool = %name.0, %id, round = claims.round + 1);
+        let trace = request.params.meta.as_ref().and_then(|meta| meta.traceparent());
+        let span =
+            info_span!("operation", tool = %name.0, %id, round = claims.round + 1, traceparent = trace.as_deref());
         self.run(leg, arguments, answers, claims).instrument(span).await
     }
 
@@ -77,7 +82,7 @@ impl Dispatch {
     }
 
     async fn run(&self, leg: Leg<'_>, arguments: Arguments, answers: Answers, mut claims: Claims<Journal>) -> Answer {
-        let Leg { request, registered, principal, clock } = leg;
+        let Leg { request, registered, principal, clock, outlet } = leg;
         if let Err(problems) = registered.input.check(&arguments) {
             return complete(&ToolResult::error(format!("Invalid arguments: {problems}")));
         }
@@ -88,7 +93,7 @@ impl Dispatch {
             answers,
             first && registered.tool.accept_unasked,
         );
-        let round = Arc::new(round);
+        let round = Arc::new(round.telling(outlet.and_then(|outlet| notices(request, outlet))));
         let context = Context::new(Arc::clone(&round));
         let handling = match guarded(|| (registered.tool.handler)(arguments.value, context)) {
             Ok(Ok(handling)) => handling,
@@ -191,6 +196,14 @@ fn client(request: &Request<'_>) -> ClientInfo {
             .map(|(name, version)| (name.into_owned(), version.into_owned())),
         capabilities: meta.and_then(|meta| meta.client_capabilities().ok()).cloned().unwrap_or_default(),
     }
+}
+
+/// What the request wants to be told while it runs; checked when it was admitted.
+fn notices(request: &Request<'_>, outlet: Arc<dyn Outlet>) -> Option<Notices> {
+    let meta = request.params.meta.as_ref()?;
+    let token = meta.progress_token().ok().flatten();
+    let token = token.and_then(|token| RawValue::from_string(token.as_json().to_owned()).ok());
+    Notices::new(outlet, token, meta.log_level().and_then(LogLevel::parse))
 }
 
 /// Reads `inputResponses` as raw answers by key. What the answers are worth is for their questions to say.

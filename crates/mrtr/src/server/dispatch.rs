@@ -11,9 +11,11 @@ use super::arguments::InputSchema;
 use super::builder::Limits;
 use super::headers::{self, HeaderSource};
 use super::{BuildError, Server, Tool};
-use crate::flow::Clock;
+use crate::flow::{Clock, LogLevel, Outlet};
 use crate::seal::{Digest, Keyring, Principal, audience};
-use crate::wire::{Malformed, Message, PROTOCOL_VERSION, Request, RequestId, RpcError, SUPPORTED_VERSIONS, meta_key};
+use crate::wire::{
+    Malformed, Message, Method, PROTOCOL_VERSION, Request, RequestId, RpcError, SUPPORTED_VERSIONS, meta_key,
+};
 
 /// How long clients may keep lists and discovery: they change only with a new process.
 const LIST_TTL_MS: u32 = 300_000;
@@ -25,12 +27,13 @@ pub struct Incoming<'a> {
     pub(crate) headers: Option<&'a dyn HeaderSource>,
     pub(crate) principal: Option<Principal>,
     pub(crate) clock: Option<Arc<dyn Clock>>,
+    pub(crate) outlet: Option<Arc<dyn Outlet>>,
 }
 
 impl<'a> Incoming<'a> {
     /// A message of this JSON text.
     pub fn new(body: &'a [u8]) -> Self {
-        Self { body, headers: None, principal: None, clock: None }
+        Self { body, headers: None, principal: None, clock: None, outlet: None }
     }
 
     /// Adds the request's headers, which are then held against the body. Default: a transport without headers.
@@ -50,6 +53,13 @@ impl<'a> Incoming<'a> {
     /// Default: the machine's time of day, without timers.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
+        self
+    }
+
+    /// Gives what belongs to this call and precedes its reply a way to the client: progress, log messages,
+    /// subscriptions. Default: none, and nothing of the kind is sent.
+    pub fn outlet(mut self, outlet: Arc<dyn Outlet>) -> Self {
+        self.outlet = Some(outlet);
         self
     }
 }
@@ -140,11 +150,11 @@ impl Dispatch {
     /// The members of a result, or an error.
     async fn answer(&self, request: &Request<'_>, incoming: &Incoming<'_>) -> Result<String, RpcError> {
         self.admit(request, incoming)?;
-        match &*request.method {
-            "tools/call" => self.call_tool(request, incoming).await,
-            "tools/list" => self.list_tools(request),
-            "server/discover" => Ok(format!("\"resultType\":\"complete\",{}", self.discovery)),
-            method => Err(RpcError::method_not_found(method)),
+        match self.method(&request.method) {
+            Some(Method::CallTool) => self.call_tool(request, incoming).await,
+            Some(Method::ListTools) => self.list_tools(request),
+            Some(Method::Discover) => Ok(format!("\"resultType\":\"complete\",{}", self.discovery)),
+            _ => Err(RpcError::method_not_found(&request.method)),
         }
     }
 
@@ -179,19 +189,26 @@ impl Dispatch {
         if version != PROTOCOL_VERSION {
             return Err(RpcError::unsupported_version(version));
         }
+        if let Some(level) = meta.log_level().filter(|level| LogLevel::parse(level).is_none()) {
+            let shown = crate::form::harmless(level, 80);
+            return Err(RpcError::malformed_params(format!("params._meta: {shown} is not a log level")));
+        }
+        meta.progress_token()?;
         Ok(())
     }
 
     fn malformed(&self, malformed: &Malformed<'_>) -> Reply {
-        let unknown = malformed.method.as_deref().filter(|method| !self.knows(method));
+        let unknown =
+            malformed.method.as_deref().filter(|method| self.method(method).is_none() && *method != "initialize");
         match unknown {
             Some(method) => refuse(malformed.id.as_ref(), &RpcError::method_not_found(method)),
             None => refuse(malformed.id.as_ref(), &malformed.error),
         }
     }
 
-    fn knows(&self, method: &str) -> bool {
-        matches!(method, "tools/call" | "tools/list" | "server/discover" | "initialize")
+    /// The method of this name, if this server answers it.
+    fn method(&self, name: &str) -> Option<Method> {
+        Method::parse(name).filter(|method| matches!(method, Method::CallTool | Method::ListTools | Method::Discover))
     }
 
     fn complete(&self, id: &RequestId, result: &str) -> Reply {

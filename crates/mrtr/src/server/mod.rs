@@ -23,4 +23,4 @@ pub use headers::{Header, HeaderSource};
 pub use result::{Content, IntoToolResult, Json, ToolError, ToolResult};
 pub use tool::{NoArguments, Tool};
 
-pub use crate::flow::{Clock, Sleep, SystemClock};
+pub use crate::flow::{Clock, LogLevel, Outlet, Sleep, SystemClock};

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::RawValue};
 
-use super::{RpcError, json, message::Text, meta_key};
+use super::{RequestId, RpcError, json, message::Text, meta_key};
 
 /// `params._meta`, as far as this crate looks at it.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -16,6 +16,12 @@ pub(crate) struct Meta<'a> {
     client_info: Option<&'a RawValue>,
     #[serde(default, rename = "io.modelcontextprotocol/clientCapabilities", deserialize_with = "json::object")]
     client_capabilities: Option<ClientCapabilities>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/logLevel")]
+    log_level: Option<Text<'a>>,
+    #[serde(borrow, default, rename = "progressToken")]
+    progress_token: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    traceparent: Option<&'a RawValue>,
 }
 
 impl<'a> Meta<'a> {
@@ -33,6 +39,27 @@ impl<'a> Meta<'a> {
     /// `-32602` with HTTP 400 when the required key is missing.
     pub(crate) fn client_capabilities(&self) -> Result<&ClientCapabilities, RpcError> {
         self.client_capabilities.as_ref().ok_or_else(|| missing(meta_key::CLIENT_CAPABILITIES))
+    }
+
+    /// From which level on the request wants log messages; by name, which may be none of ours.
+    pub(crate) fn log_level(&self) -> Option<&str> {
+        self.log_level.as_ref().map(|text| &*text.0)
+    }
+
+    /// What progress messages are to carry.
+    ///
+    /// # Errors
+    /// `-32602` with HTTP 400 when it is neither a string nor an integer.
+    pub(crate) fn progress_token(&self) -> Result<Option<RequestId>, RpcError> {
+        let malformed = |_| RpcError::malformed_params("params._meta.progressToken must be a string or an integer");
+        self.progress_token.map(RequestId::parse).transpose().map_err(malformed)
+    }
+
+    /// The caller's place in a trace, as W3C Trace Context writes it. Whatever else stands there is no one's mistake
+    /// that is worth a refusal.
+    pub(crate) fn traceparent(&self) -> Option<Cow<'a, str>> {
+        let text: Text<'a> = serde_json::from_str(self.traceparent?.get()).ok()?;
+        (text.0.len() <= 128 && text.0.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')).then_some(text.0)
     }
 
     /// The client's `name` and `version`, where it gave them. Self-reported: for display and logs only.

@@ -11,6 +11,7 @@ mod id;
 pub(crate) mod json;
 mod message;
 mod meta;
+mod method;
 mod param_header;
 
 pub(crate) use error::RpcError;
@@ -19,6 +20,7 @@ pub(crate) use id::RequestId;
 pub(crate) use message::{Malformed, Message, Request};
 pub(crate) use meta::Meta;
 pub use meta::{ClientCapabilities, ElicitationCapability, SamplingCapability};
+pub(crate) use method::Method;
 pub(crate) use param_header::{ParamHeader, param_headers};
 
 /// The protocol revision this crate speaks.
@@ -35,6 +37,10 @@ pub mod meta_key {
     pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
     /// What the client can be asked.
     pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+    /// From which level on a request wants log messages.
+    pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+    /// Which subscription a message belongs to.
+    pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
     /// Who the server says it is.
     pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 }
