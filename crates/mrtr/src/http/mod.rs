@@ -26,10 +26,12 @@
 
 mod accept;
 mod admission;
+mod auth;
 mod body;
 mod clock;
 mod endpoint;
 mod headers;
+mod limits;
 mod linger;
 mod negotiate;
 mod refusal;
@@ -40,8 +42,10 @@ mod signal;
 mod tests;
 
 pub use self::{
+    auth::{AuthError, Authenticator, InvalidResource, MetadataService, ResourceMetadata},
     body::ResponseBody,
     clock::TokioClock,
+    limits::Limits,
     serve::{HttpServer, ServeError},
     service::McpService,
 };
