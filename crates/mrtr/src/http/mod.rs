@@ -41,6 +41,8 @@ mod signal;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "jwt")]
+pub use self::auth::{Jwks, JwksError, JwtAuthenticator};
 pub use self::{
     auth::{AuthError, Authenticator, InvalidResource, MetadataService, ResourceMetadata},
     body::ResponseBody,

@@ -4,6 +4,12 @@
 //! [`Authenticator`]; how a refusal looks on the wire belongs to [`challenge`].
 
 mod challenge;
+#[cfg(feature = "jwt")]
+mod jwks;
+#[cfg(feature = "jwt")]
+mod jwt;
+#[cfg(feature = "jwt")]
+mod keys;
 mod metadata;
 
 use std::{
@@ -19,6 +25,11 @@ use std::{
 use http::{HeaderMap, header, request::Parts};
 
 pub use self::metadata::{InvalidResource, MetadataService, ResourceMetadata};
+#[cfg(feature = "jwt")]
+pub use self::{
+    jwks::{Jwks, JwksError},
+    jwt::JwtAuthenticator,
+};
 use super::refusal::Refusal;
 use crate::seal::Principal;
 

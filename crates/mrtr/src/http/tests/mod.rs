@@ -2,6 +2,12 @@
 
 mod auth;
 mod cancel;
+#[cfg(feature = "jwt")]
+mod issuer;
+#[cfg(feature = "jwt")]
+mod jwks;
+#[cfg(feature = "jwt")]
+mod jwt;
 mod limits;
 mod mount;
 mod refusals;
