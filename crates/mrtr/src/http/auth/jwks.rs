@@ -188,7 +188,8 @@ impl Remote {
     fn new(url: &str) -> Result<Self, String> {
         let parsed = Url::parse(url).map_err(|error| error.to_string())?;
         let is_https = parsed.scheme() == "https";
-        if !is_https && !(parsed.scheme() == "http" && is_loopback(&parsed)) {
+        let is_local = parsed.scheme() == "http" && is_loopback(&parsed);
+        if !is_https && !is_local {
             return Err("keys must come over https; plain http is for loopback hosts only".to_owned());
         }
         if !parsed.username().is_empty() || parsed.password().is_some() {

@@ -219,7 +219,7 @@ mod tests {
         set(keys).unwrap().verify(id, algorithm, message.as_bytes(), &signature)
     }
 
-    fn key(example: usize, members: Value) -> Value {
+    fn key(example: usize, members: &Value) -> Value {
         let mut key: Value = serde_json::from_str(RFC_TOKENS[example].0).unwrap();
         for (name, value) in members.as_object().unwrap() {
             key[name] = value.clone();
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn the_examples_of_the_rfcs_verify_with_their_own_key_only() {
-        let keys = [0, 1, 2].map(|example| key(example, json!({ "kid": example.to_string() })));
+        let keys = [0, 1, 2].map(|example| key(example, &json!({ "kid": example.to_string() })));
         for example in 0..3 {
             assert_eq!(verify(&keys, Some(&example.to_string()), example), Ok(()));
             assert_eq!(verify(&keys, None, example), Ok(()), "only one key fits the algorithm");
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_token_without_a_key_id_needs_a_set_with_one_fitting_key() {
-        let twice = [key(1, json!({ "kid": "a" })), key(1, json!({ "kid": "b" }))];
+        let twice = [key(1, &json!({ "kid": "a" })), key(1, &json!({ "kid": "b" }))];
         assert_eq!(verify(&twice, None, 1), Err(Unverified::Ambiguous));
         assert_eq!(verify(&twice, Some("b"), 1), Ok(()));
     }
@@ -261,15 +261,15 @@ mod tests {
             (json!({ "n": "not base64!" }), false),
             (json!({ "n": null }), false),
         ] {
-            let set = set(&[key(0, members.clone())]);
+            let set = set(&[key(0, &members)]);
             assert_eq!(set.is_ok(), is_usable, "{members}");
         }
-        assert_eq!(verify(&[key(0, json!({ "alg": "RS512" }))], None, 0), Err(Unverified::NoKey));
+        assert_eq!(verify(&[key(0, &json!({ "alg": "RS512" }))], None, 0), Err(Unverified::NoKey));
     }
 
     #[test]
     fn a_short_rsa_key_verifies_nothing() {
-        let short = key(0, json!({ "n": URL_SAFE_NO_PAD.encode([0xc5; 128]) }));
+        let short = key(0, &json!({ "n": URL_SAFE_NO_PAD.encode([0xc5; 128]) }));
         assert_eq!(verify(&[short], None, 0), Err(Unverified::Signature));
     }
 

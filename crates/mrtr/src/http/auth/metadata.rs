@@ -213,7 +213,8 @@ fn well_known(resource: &str) -> Option<(String, String)> {
     let uri: Uri = resource.parse().ok()?;
     let scheme = uri.scheme_str().filter(|scheme| matches!(*scheme, "http" | "https"))?;
     let authority = uri.authority()?;
-    let path = format!("{WELL_KNOWN}{}", uri.path().strip_suffix('/').unwrap_or(uri.path()));
+    let path = uri.path();
+    let path = format!("{WELL_KNOWN}{}", path.strip_suffix('/').unwrap_or(path));
     let query = uri.query().map_or_else(String::new, |query| format!("?{query}"));
     Some((format!("{scheme}://{authority}{path}{query}"), path))
 }
