@@ -21,7 +21,7 @@ use crate::seal::Principal;
 
 /// How many calls are served, per caller and in all. Nothing is limited until a setter says so.
 ///
-/// A caller is a [`Principal`](crate::Principal). All anonymous callers are one caller and share its limits. Requests
+/// A caller is a [`Principal`]. All anonymous callers are one caller and share its limits. Requests
 /// that authentication turns away count for nobody.
 ///
 /// ```

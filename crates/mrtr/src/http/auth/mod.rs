@@ -166,7 +166,10 @@ impl Auth {
 /// Makes `Debug` output of the headers silent about credentials.
 fn hide_credentials(headers: &mut HeaderMap) {
     for name in [header::AUTHORIZATION, header::PROXY_AUTHORIZATION, header::COOKIE] {
-        if let header::Entry::Occupied(mut values) = headers.entry(name) {
+        // `entry` makes room for a header that is not there; most requests have at most one of these.
+        if headers.contains_key(&name)
+            && let header::Entry::Occupied(mut values) = headers.entry(name)
+        {
             values.iter_mut().for_each(|value| value.set_sensitive(true));
         }
     }
