@@ -148,7 +148,13 @@ impl Jwks {
             // Ends with an error, always: nothing is sent, the sender is dropped when the fetch is over.
             while running.changed().await.is_ok() {}
         }
-        remote.state().usable(now, self.lifetime.whole()).ok_or(AuthError::Unavailable)
+        let state = remote.state();
+        let keys = state.usable(now, self.lifetime.whole()).ok_or(AuthError::Unavailable)?;
+        if state.failed && !keys.knows(id) {
+            // It may be a new key: whether it is cannot be told now, and the client should not throw its token away.
+            return Err(AuthError::Unavailable);
+        }
+        Ok(keys)
     }
 }
 
