@@ -95,9 +95,9 @@ pub enum AuthError {
     #[error("{0}; get a new access token for this server and try again")]
     Unauthorized(Cow<'static, str>),
     /// The caller is known and may not do this: 403, with `error="insufficient_scope"`.
-    #[error("the access token lacks a scope; get one with all of: {}", .scopes.join(" "))]
+    #[error("{}", forbidden(.scopes))]
     Forbidden {
-        /// Every scope the request needs.
+        /// Every scope the request needs; none where no scope would help.
         scopes: Vec<String>,
     },
     /// It cannot be decided now, because what is needed to decide cannot be reached: 503.
@@ -119,6 +119,13 @@ impl AuthError {
     /// The caller's token must have all of these scopes.
     pub fn forbidden(scopes: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self::Forbidden { scopes: scopes.into_iter().map(Into::into).collect() }
+    }
+}
+
+fn forbidden(scopes: &[String]) -> String {
+    match scopes {
+        [] => "this caller may not use this server; its operator can say why".to_owned(),
+        scopes => format!("the access token lacks a scope; get one with all of: {}", scopes.join(" ")),
     }
 }
 

@@ -82,6 +82,7 @@ async fn each_refusal_has_its_status_and_its_challenge() {
             Some("Bearer error=\"insufficient_scope\", scope=\"a b\""),
             "with all of: a b",
         ),
+        (AuthError::forbidden([""; 0]), 403, Some("Bearer error=\"insufficient_scope\", "), "may not use"),
         (AuthError::Unavailable, 503, None, "try again"),
     ] {
         let response = respond(Told::to(move || Err(error.clone())), request(Full::from("{}"))).await;
