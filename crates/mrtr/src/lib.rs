@@ -44,10 +44,10 @@
 //!
 //! # Features
 //!
-//! `http` (default) serves over Streamable HTTP; `client` calls servers. Without either, the engine is left: it does no
-//! I/O and needs no runtime.
+//! `http` (default) serves over Streamable HTTP; `jwt` adds to it an authenticator for access tokens that are JSON Web
+//! Tokens; `client` calls servers. Without any, the engine is left: it does no I/O and needs no runtime.
 
-#![cfg_attr(not(all(feature = "http", feature = "client")), allow(rustdoc::broken_intra_doc_links))]
+#![cfg_attr(not(all(feature = "http", feature = "client", feature = "jwt")), allow(rustdoc::broken_intra_doc_links))]
 
 #[cfg(feature = "__bench")]
 #[doc(hidden)]
@@ -64,6 +64,8 @@ pub mod wire;
 pub mod client;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(any(feature = "client", feature = "jwt"))]
+mod tls;
 
 pub use flow::{Context, ContextError, LogLevel, Outcome};
 pub use seal::{Keyring, KeyringError, Principal};

@@ -101,6 +101,9 @@ fn connection<H: Handle>(
 }
 
 async fn route<H: Handle>(endpoint: &Endpoint<H>, path: &str, request: Request<Incoming>) -> Response<ResponseBody> {
+    if let Some(document) = endpoint.metadata(path, &request) {
+        return document;
+    }
     if request.uri().path() != path {
         return Refusal::PathUnknown { endpoint: path.to_owned() }.into_response();
     }

@@ -12,28 +12,43 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, Full};
 
-use super::refusal::Refusal;
+use super::{limits::Permit, refusal::Refusal};
 
 /// The body of every response; reading it never fails.
 ///
 /// Today it is whole and in memory. That is not part of the type, so replies may stream one day.
 #[derive(Debug)]
-pub struct ResponseBody(Full<Bytes>);
+pub struct ResponseBody {
+    content: Full<Bytes>,
+    /// The call counts as open while its response is being written.
+    permit: Option<Permit>,
+}
+
+impl ResponseBody {
+    fn new(content: Full<Bytes>) -> Self {
+        Self { content, permit: None }
+    }
+
+    /// Keeps a call open until this body is dropped.
+    pub(super) fn hold(&mut self, permit: Option<Permit>) {
+        self.permit = permit;
+    }
+}
 
 impl Body for ResponseBody {
     type Data = Bytes;
     type Error = Infallible;
 
     fn poll_frame(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Pin::new(&mut self.0).poll_frame(task)
+        Pin::new(&mut self.content).poll_frame(task)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.is_end_stream()
+        self.content.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.0.size_hint()
+        self.content.size_hint()
     }
 }
 
@@ -113,7 +128,7 @@ where
 
 /// A response of this status with a JSON text.
 pub(super) fn json_response(status: StatusCode, json: Bytes) -> Response<ResponseBody> {
-    let mut response = Response::new(ResponseBody(Full::new(json)));
+    let mut response = Response::new(ResponseBody::new(Full::new(json)));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
@@ -121,7 +136,7 @@ pub(super) fn json_response(status: StatusCode, json: Bytes) -> Response<Respons
 
 /// A response of this status and nothing else.
 pub(super) fn empty_response(status: StatusCode) -> Response<ResponseBody> {
-    let mut response = Response::new(ResponseBody(Full::default()));
+    let mut response = Response::new(ResponseBody::new(Full::default()));
     *response.status_mut() = status;
     response
 }

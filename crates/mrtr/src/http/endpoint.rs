@@ -1,15 +1,17 @@
-//! One request, start to end: who asks, is it a JSON POST, read the body, hand it on, wrap the reply.
+//! One request, start to end: may it come in, who asks, is it a JSON POST, read the body, hand it on, wrap the reply.
 
 use std::{sync::Arc, time::Duration};
 
 use bytes::{Buf, Bytes};
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{HeaderMap, Request, Response, StatusCode, request::Parts};
 use http_body::Body;
 
 use super::{
     admission::Admission,
+    auth::Auth,
     body::{self, BodyLimits, ResponseBody, empty_response, json_response},
     clock::TokioClock,
+    limits::{Limiter, Permit},
     negotiate,
     refusal::Refusal,
 };
@@ -40,6 +42,8 @@ pub(super) struct Endpoint<H> {
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
     pub(super) admission: Admission,
+    pub(super) auth: Auth,
+    pub(super) limits: Option<Arc<Limiter>>,
     pub(super) body: BodyLimits,
     pub(super) response_headers: HeaderMap,
 }
@@ -48,6 +52,8 @@ impl Default for Rules {
     fn default() -> Self {
         Self {
             admission: Admission::default(),
+            auth: Auth::default(),
+            limits: None,
             body: BodyLimits { bytes: 4 * 1024 * 1024, time: Duration::from_secs(30) },
             response_headers: HeaderMap::new(),
         }
@@ -76,14 +82,11 @@ impl<H: Handle> Endpoint<H> {
     where
         B: Body<Data: Buf>,
     {
-        let mut response = self.answer(request).await.unwrap_or_else(|refusal| {
+        let response = self.answer(request).await.unwrap_or_else(|refusal| {
             tracing::debug!(%refusal, "refused a request");
             refusal.into_response()
         });
-        for (name, value) in &self.rules.response_headers {
-            response.headers_mut().entry(name).or_insert_with(|| value.clone());
-        }
-        response
+        self.finish(response)
     }
 
     async fn answer<B>(&self, request: Request<B>) -> Result<Response<ResponseBody>, Refusal>
@@ -92,13 +95,35 @@ impl<H: Handle> Endpoint<H> {
     {
         let (mut parts, body) = request.into_parts();
         self.rules.admission.check(&parts)?;
+        let (caller, permit) = self.admit(&mut parts).await?;
         negotiate::check(&parts)?;
         let body = body::read(body, &parts.headers, self.rules.body).await?;
-        let incoming = Incoming::new(&body)
-            .headers(&parts.headers)
-            .principal(parts.extensions.remove::<Principal>())
-            .clock(Arc::clone(&self.clock));
-        Ok(response_to(self.handle.handle(incoming).await))
+        let incoming = Incoming::new(&body).headers(&parts.headers).principal(caller).clock(Arc::clone(&self.clock));
+        let mut response = response_to(self.handle.handle(incoming).await);
+        response.body_mut().hold(permit);
+        Ok(response)
+    }
+
+    /// Names the caller and opens the call; it stays open for as long as the permit is held.
+    async fn admit(&self, parts: &mut Parts) -> Result<(Option<Principal>, Option<Permit>), Refusal> {
+        let caller = self.rules.auth.caller(parts).await?;
+        let permit = self.rules.limits.as_ref().map(|limits| limits.admit(caller.as_ref())).transpose()?;
+        Ok((caller, permit))
+    }
+
+    /// The metadata document, where one is configured and this is a path of it.
+    pub(super) fn metadata<B>(&self, endpoint: &str, request: &Request<B>) -> Option<Response<ResponseBody>> {
+        let metadata = self.rules.auth.metadata.as_ref()?;
+        let is_asked = metadata.is_at(request.uri().path(), endpoint);
+        is_asked.then(|| self.finish(metadata.service().respond(request.method())))
+    }
+
+    /// Adds the operator's headers; ours cannot be replaced.
+    fn finish(&self, mut response: Response<ResponseBody>) -> Response<ResponseBody> {
+        for (name, value) in &self.rules.response_headers {
+            response.headers_mut().entry(name).or_insert_with(|| value.clone());
+        }
+        response
     }
 }
 

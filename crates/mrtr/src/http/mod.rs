@@ -1,7 +1,7 @@
 //! Serving over Streamable HTTP, revision 2026-07-28: one endpoint, one POST per message, one JSON reply.
 //!
 //! This module is transport only. It decides who may talk to the endpoint ([`McpService::allow_host`],
-//! [`McpService::allow_origin`]), that the request is a JSON POST of bounded size, and then hands the
+//! [`McpService::allow_origin`]), who the caller is, that the request is a JSON POST of bounded size, and then hands the
 //! bytes to [`Dispatch`](crate::server::Dispatch), which owns everything JSON-RPC: methods, `_meta`, the
 //! comparison of headers with the body, status codes.
 //!
@@ -13,10 +13,22 @@
 //!
 //! # Who the caller is
 //!
-//! Authentication belongs to the operator's own middleware. Once it knows who is calling, it puts a
-//! [`Principal`](crate::Principal) into the request's extensions
-//! (`request.extensions_mut().insert(principal)`); the service passes it on, and a question asked of one
-//! caller is never answered by another. Without one, every caller is the same anonymous caller.
+//! A question asked of one caller is never answered by another: states are bound to the caller's
+//! [`Principal`](crate::Principal). It comes from one of three places:
+//!
+//! - [`JwtAuthenticator`] (feature `jwt`) takes access tokens that an authorization server signed for this server;
+//! - an [`Authenticator`] of your own decides from the request's headers: an API key, a name a proxy vouches for, a
+//!   token that has to be looked up;
+//! - middleware in front puts it into the request's extensions (`request.extensions_mut().insert(principal)`), which
+//!   counts where no authenticator is set.
+//!
+//! Without any, every caller is the same anonymous caller. [`ResourceMetadata`] tells clients that are turned away where
+//! to get a token, as the specification asks of servers with
+//! [authorization](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization).
+//!
+//! A request is judged in this order: `Host` and `Origin` (403), the caller (400, 401, 403, 503), [`Limits`] (429, 503),
+//! method and headers (405, 406, 415), then the body (408, 413). Who is turned away before they have a name is not
+//! limited here; that is for what stands in front.
 //!
 //! # When the client goes away
 //!
@@ -26,10 +38,12 @@
 
 mod accept;
 mod admission;
+mod auth;
 mod body;
 mod clock;
 mod endpoint;
 mod headers;
+mod limits;
 mod linger;
 mod negotiate;
 mod refusal;
@@ -39,9 +53,13 @@ mod signal;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "jwt")]
+pub use self::auth::{Jwks, JwksError, JwtAuthenticator};
 pub use self::{
+    auth::{AuthError, Authenticator, InvalidResource, MetadataService, ResourceMetadata},
     body::ResponseBody,
     clock::TokioClock,
+    limits::Limits,
     serve::{HttpServer, ServeError},
     service::McpService,
 };

@@ -54,6 +54,9 @@ impl HttpServer {
     }
 
     /// Sets the endpoint's path, compared exactly; every other path is answered with 404. Default: `/mcp`.
+    ///
+    /// With [`McpService::resource_metadata`] its document is served too, at `/.well-known/oauth-protected-resource`
+    /// and at that followed by this path.
     #[must_use]
     pub fn path(mut self, path: impl Into<Arc<str>>) -> Self {
         self.options.path = path.into();

@@ -13,7 +13,12 @@ use http::{HeaderName, HeaderValue, Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
-use super::{body::ResponseBody, endpoint::Endpoint};
+use super::{
+    auth::{Authenticator, ResourceMetadata},
+    body::ResponseBody,
+    endpoint::Endpoint,
+    limits::{Limiter, Limits},
+};
 use crate::server::Dispatch;
 
 /// An MCP endpoint as a [`tower_service::Service`]: every refusal is a response, so it cannot fail.
@@ -98,6 +103,33 @@ impl McpService {
     #[must_use]
     pub fn response_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.endpoint.rules_mut().response_headers.insert(name, value);
+        self
+    }
+
+    /// Asks this authenticator who sent each request. Default: nobody is asked, and the caller is the
+    /// [`Principal`](crate::Principal) in the request's extensions or else anonymous.
+    ///
+    /// An authenticator that is set decides alone: a principal in the extensions is ignored then.
+    #[must_use]
+    pub fn authenticator(mut self, authenticator: impl Authenticator) -> Self {
+        self.endpoint.rules_mut().auth.set_authenticator(authenticator);
+        self
+    }
+
+    /// Tells clients that are refused where to get a token. Default: a refusal names no place.
+    ///
+    /// [`HttpServer`](super::HttpServer) also serves the document; mounted elsewhere, mount
+    /// [`ResourceMetadata::service`] too.
+    #[must_use]
+    pub fn resource_metadata(mut self, metadata: ResourceMetadata) -> Self {
+        self.endpoint.rules_mut().auth.metadata = Some(Arc::new(metadata));
+        self
+    }
+
+    /// Limits how many calls are served, per caller and in all. Default: no limits.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.endpoint.rules_mut().limits = Some(Arc::new(Limiter::new(limits)));
         self
     }
 

@@ -1,6 +1,14 @@
 //! The transport as its peers see it: requests without a network, then real sockets.
 
+mod auth;
 mod cancel;
+#[cfg(feature = "jwt")]
+mod issuer;
+#[cfg(feature = "jwt")]
+mod jwks;
+#[cfg(feature = "jwt")]
+mod jwt;
+mod limits;
 mod mount;
 mod refusals;
 mod shutdown;
