@@ -1,15 +1,16 @@
-//! One request, start to end: who asks, is it a JSON POST, read the body, hand it on, wrap the reply.
+//! One request until its message is there: who asks, is it a JSON POST, read the body, hand it on.
 
 use std::{sync::Arc, time::Duration};
 
-use bytes::{Buf, Bytes};
-use http::{HeaderMap, Request, Response, StatusCode};
+use bytes::Buf;
+use http::{HeaderMap, Request, Response};
 use http_body::Body;
 
 use super::{
     admission::Admission,
-    body::{self, BodyLimits, ResponseBody, empty_response, json_response},
+    body::{self, BodyLimits, ResponseBody},
     clock::TokioClock,
+    exchange::{self, Asked},
     negotiate,
     refusal::Refusal,
 };
@@ -42,6 +43,8 @@ pub(super) struct Rules {
     pub(super) admission: Admission,
     pub(super) body: BodyLimits,
     pub(super) response_headers: HeaderMap,
+    /// After how much silence a stream says that it is still there; zero for never.
+    pub(super) keep_alive: Duration,
 }
 
 impl Default for Rules {
@@ -50,6 +53,7 @@ impl Default for Rules {
             admission: Admission::default(),
             body: BodyLimits { bytes: 4 * 1024 * 1024, time: Duration::from_secs(30) },
             response_headers: HeaderMap::new(),
+            keep_alive: Duration::from_secs(15),
         }
     }
 }
@@ -71,7 +75,7 @@ impl<H> Endpoint<H> {
 }
 
 impl<H: Handle> Endpoint<H> {
-    /// Answers one request. Dropping the future cancels the call behind it.
+    /// Answers one request. Dropping the future cancels the call behind it; so does dropping a body that streams.
     pub(super) async fn respond<B>(&self, request: Request<B>) -> Response<ResponseBody>
     where
         B: Body<Data: Buf>,
@@ -94,18 +98,12 @@ impl<H: Handle> Endpoint<H> {
         self.rules.admission.check(&parts)?;
         negotiate::check(&parts)?;
         let body = body::read(body, &parts.headers, self.rules.body).await?;
-        let incoming = Incoming::new(&body)
-            .headers(&parts.headers)
-            .principal(parts.extensions.remove::<Principal>())
-            .clock(Arc::clone(&self.clock));
-        Ok(response_to(self.handle.handle(incoming).await))
-    }
-}
-
-fn response_to(reply: Reply) -> Response<ResponseBody> {
-    let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    match status {
-        StatusCode::ACCEPTED => empty_response(status),
-        _ => json_response(status, Bytes::from(reply.body)),
+        let asked = Asked {
+            body,
+            principal: parts.extensions.remove::<Principal>(),
+            headers: parts.headers,
+            clock: Arc::clone(&self.clock),
+        };
+        Ok(exchange::respond(Arc::clone(&self.handle), asked, self.rules.keep_alive).await)
     }
 }
