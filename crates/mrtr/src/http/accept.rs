@@ -13,6 +13,7 @@ use hyper_util::{
     server::graceful::GracefulShutdown,
 };
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     task::{JoinError, JoinSet},
 };
@@ -42,6 +43,9 @@ pub(super) async fn run<H: Handle>(
         tokio::select! {
             () = &mut stop => break,
             (stream, peer) = accept(&listener) => {
+                if let Err(error) = stream.set_nodelay(true) {
+                    tracing::debug!(%peer, %error, "cannot set TCP_NODELAY");
+                }
                 let connection = graceful.watch(connection(stream, endpoint.clone(), options));
                 connections.spawn(async move {
                     if let Err(error) = connection.await {
@@ -78,17 +82,15 @@ fn is_about_one_peer(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-fn connection<H: Handle>(
-    stream: TcpStream,
+/// HTTP/1.1 on one connection, up to its end.
+pub(super) fn connection<H: Handle, S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
     endpoint: Endpoint<H>,
     options: &Options,
 ) -> http1::Connection<
-    TokioIo<Linger<TcpStream>>,
-    impl HttpService<Incoming, ResBody = ResponseBody, Error = Infallible, Future: Send> + use<H>,
+    TokioIo<Linger<S>>,
+    impl HttpService<Incoming, ResBody = ResponseBody, Error = Infallible, Future: Send> + use<H, S>,
 > {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "cannot set TCP_NODELAY");
-    }
     let path = options.path.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let (endpoint, path) = (endpoint.clone(), path.clone());

@@ -54,11 +54,8 @@ pub(super) async fn respond<H: Handle>(handle: Arc<H>, asked: Asked, keep_alive:
 }
 
 async fn run<H: Handle>(handle: Arc<H>, asked: Asked, outbox: Arc<Outbox>) -> Reply {
-    let incoming = Incoming::new(&asked.body)
-        .headers(&asked.headers)
-        .principal(asked.principal)
-        .clock(asked.clock)
-        .outlet(outbox);
+    let incoming =
+        Incoming::new(&asked.body).headers(&asked.headers).principal(asked.principal).clock(asked.clock).outlet(outbox);
     handle.handle(incoming).await
 }
 

@@ -5,5 +5,7 @@ mod mount;
 mod refusals;
 mod shutdown;
 mod sockets;
+mod stream_sockets;
+mod streams;
 mod timers;
 mod world;
