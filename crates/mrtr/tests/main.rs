@@ -20,6 +20,7 @@ mod protocol;
 mod questions;
 mod regression;
 mod replay;
+mod subscriptions;
 mod threads;
 mod tools;
 mod waits;

@@ -29,6 +29,9 @@ use super::{
 /// How long accepting rests after the system refused to, typically because no file descriptor is left.
 const REST: Duration = Duration::from_millis(50);
 
+/// How often calls that would go on for ever are told to end, once the server is.
+const REMINDER: Duration = Duration::from_millis(50);
+
 /// Serves connections until `stop` is ready, then lets running calls finish within the drain timeout.
 pub(super) async fn run<H: Handle>(
     listener: TcpListener,
@@ -59,7 +62,7 @@ pub(super) async fn run<H: Handle>(
 
     // From here on the system refuses new connections.
     drop(listener);
-    drain(graceful, connections, options.drain_timeout).await;
+    drain(graceful, connections, &endpoint, options.drain_timeout).await;
 }
 
 /// The next connection; a failure to accept is waited out, never the end of the server.
@@ -110,16 +113,35 @@ async fn route<H: Handle>(endpoint: &Endpoint<H>, path: &str, request: Request<I
 }
 
 /// Waits for the running calls; those that outlast the timeout are dropped with their connections.
-async fn drain(graceful: GracefulShutdown, mut connections: JoinSet<()>, timeout: Duration) {
+async fn drain<H: Handle>(
+    graceful: GracefulShutdown,
+    mut connections: JoinSet<()>,
+    endpoint: &Endpoint<H>,
+    timeout: Duration,
+) {
     let finished = async {
         graceful.shutdown().await;
         while let Some(ended) = connections.join_next().await {
             report_panic(ended);
         }
     };
+    let finished = async {
+        tokio::select! {
+            () = finished => {}
+            () = end_lasting_calls(endpoint) => {}
+        }
+    };
     if tokio::time::timeout(timeout, finished).await.is_err() {
         tracing::warn!(connections = connections.len(), "drain timeout is over; dropping what still runs");
         connections.shutdown().await;
+    }
+}
+
+/// Goes on ending calls that would last: one that was still on its way when the server was told to stop may come yet.
+async fn end_lasting_calls<H: Handle>(endpoint: &Endpoint<H>) {
+    loop {
+        endpoint.end_lasting_calls();
+        tokio::time::sleep(REMINDER).await;
     }
 }
 

@@ -20,11 +20,18 @@ use crate::server::{Clock, Dispatch, Incoming, Reply};
 /// What answers messages: [`Dispatch`], or a stand-in where the transport itself is under test.
 pub(super) trait Handle: Send + Sync + 'static {
     fn handle(&self, incoming: Incoming<'_>) -> impl Future<Output = Reply> + Send;
+
+    /// Ends the calls that would go on for ever; the server is told to stop.
+    fn end_lasting_calls(&self) {}
 }
 
 impl Handle for Dispatch {
     fn handle(&self, incoming: Incoming<'_>) -> impl Future<Output = Reply> + Send {
         Self::handle(self, incoming)
+    }
+
+    fn end_lasting_calls(&self) {
+        self.close_subscriptions();
     }
 }
 
@@ -75,6 +82,11 @@ impl<H> Endpoint<H> {
 }
 
 impl<H: Handle> Endpoint<H> {
+    /// Ends the calls that would go on for ever, so that a server can stop.
+    pub(super) fn end_lasting_calls(&self) {
+        self.handle.end_lasting_calls();
+    }
+
     /// Answers one request. Dropping the future cancels the call behind it; so does dropping a body that streams.
     pub(super) async fn respond<B>(&self, request: Request<B>) -> Response<ResponseBody>
     where

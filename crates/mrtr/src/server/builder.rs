@@ -7,6 +7,7 @@ use std::time::Duration;
 use thiserror::Error;
 use tracing::warn;
 
+use super::subscriptions::Hub;
 use super::{Dispatch, Tool};
 use crate::flow::Clock;
 use crate::seal::Keyring;
@@ -33,6 +34,8 @@ pub struct Server {
     pub(super) audience: Option<String>,
     pub(super) clock: Option<Arc<dyn Clock>>,
     pub(super) limits: Limits,
+    /// Once somebody can say that something changed.
+    pub(super) subscriptions: Option<Arc<Hub>>,
 }
 
 /// What bounds an operation.
@@ -44,6 +47,7 @@ pub(super) struct Limits {
     pub(super) rounds: u32,
     pub(super) waits: u32,
     pub(super) handler_time: Duration,
+    pub(super) subscriptions: usize,
 }
 
 /// Why a server cannot be built.
@@ -92,7 +96,9 @@ impl Server {
                 rounds: 32,
                 waits: 256,
                 handler_time: Duration::from_secs(60),
+                subscriptions: 10_000,
             },
+            subscriptions: None,
         }
     }
 

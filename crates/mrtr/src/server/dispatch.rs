@@ -10,6 +10,7 @@ use tracing::debug;
 use super::arguments::InputSchema;
 use super::builder::Limits;
 use super::headers::{self, HeaderSource};
+use super::subscriptions::Subscriptions;
 use super::{BuildError, Server, Tool};
 use crate::flow::{Clock, LogLevel, Outlet};
 use crate::seal::{Digest, Keyring, Principal, audience};
@@ -85,6 +86,7 @@ pub struct Dispatch {
     pub(super) limits: Limits,
     /// `,"_meta":{...}` with the server's name and version: the end of every result.
     pub(super) result_end: String,
+    pub(super) subscriptions: Option<Subscriptions>,
     discovery: String,
     tool_list: String,
 }
@@ -110,6 +112,9 @@ impl Dispatch {
         if let Some(instructions) = &server.instructions {
             discovery["instructions"] = json!(instructions);
         }
+        let subscriptions = server
+            .subscriptions
+            .map(|hub| Subscriptions::declare(hub, server.limits.subscriptions, &mut discovery["capabilities"]));
         let mut definitions = Vec::with_capacity(server.tools.len());
         let mut tools = HashMap::with_capacity(server.tools.len());
         for tool in server.tools {
@@ -127,6 +132,7 @@ impl Dispatch {
             clock: server.clock,
             limits: server.limits,
             result_end: format!(",\"_meta\":{}", json!({ meta_key::SERVER_INFO: info })),
+            subscriptions,
             discovery: text(&discovery),
             tool_list: text(&tool_list),
         })
@@ -140,10 +146,19 @@ impl Dispatch {
         match Message::parse(incoming.body) {
             Ok(Message::Notification) => Reply { status: 202, body: Vec::new() },
             Ok(Message::Request(request)) => match self.answer(&request, &incoming).await {
+                Ok(_) if request.method == Method::Listen.name() => self.closing(&request.id),
                 Ok(result) => self.complete(&request.id, &result),
                 Err(error) => refuse(Some(&request.id), &error),
             },
             Err(malformed) => self.malformed(&malformed),
+        }
+    }
+
+    /// Ends the subscriptions that are open, which would never end by themselves. Transports do this when they are told to
+    /// stop, as [`ServerHandle::close_subscriptions`](super::ServerHandle::close_subscriptions) says.
+    pub fn close_subscriptions(&self) {
+        if let Some(subscriptions) = &self.subscriptions {
+            subscriptions.close();
         }
     }
 
@@ -154,6 +169,7 @@ impl Dispatch {
             Some(Method::CallTool) => self.call_tool(request, incoming).await,
             Some(Method::ListTools) => self.list_tools(request),
             Some(Method::Discover) => Ok(format!("\"resultType\":\"complete\",{}", self.discovery)),
+            Some(Method::Listen) => self.listen(request, incoming).await.map(|()| String::new()),
             _ => Err(RpcError::method_not_found(&request.method)),
         }
     }
@@ -208,7 +224,11 @@ impl Dispatch {
 
     /// The method of this name, if this server answers it.
     fn method(&self, name: &str) -> Option<Method> {
-        Method::parse(name).filter(|method| matches!(method, Method::CallTool | Method::ListTools | Method::Discover))
+        Method::parse(name).filter(|method| match method {
+            Method::CallTool | Method::ListTools | Method::Discover => true,
+            Method::Listen => self.subscriptions.is_some(),
+            _ => false,
+        })
     }
 
     fn complete(&self, id: &RequestId, result: &str) -> Reply {

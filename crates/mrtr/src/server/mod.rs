@@ -4,6 +4,7 @@
 //! - `tool`: [`Tool`], a name and an async function.
 //! - `result`: what handlers return.
 //! - `dispatch`: one message in, one reply out; `headers`: the mirrored headers; `call`: one leg of an operation.
+//! - `subscriptions`: calls that last, and tell their clients what has changed.
 //!
 //! Nothing here knows a transport. [`http`](crate::http) is a thin adapter around [`Dispatch::handle`].
 
@@ -15,12 +16,14 @@ mod dispatch;
 mod golden;
 mod headers;
 mod result;
+mod subscriptions;
 mod tool;
 
 pub use builder::{BuildError, Server};
 pub use dispatch::{Dispatch, Incoming, Reply};
 pub use headers::{Header, HeaderSource};
 pub use result::{Content, IntoToolResult, Json, ToolError, ToolResult};
+pub use subscriptions::{Change, Notifier, ServerHandle};
 pub use tool::{NoArguments, Tool};
 
 pub use crate::flow::{Clock, LogLevel, Outlet, Sleep, SystemClock};

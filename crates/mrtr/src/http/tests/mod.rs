@@ -7,5 +7,6 @@ mod shutdown;
 mod sockets;
 mod stream_sockets;
 mod streams;
+mod subscriptions;
 mod timers;
 mod world;

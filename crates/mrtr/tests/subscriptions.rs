@@ -1,0 +1,312 @@
+//! Subscriptions without a transport: what a listener is told, in which order, and how it ends.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::task::{Context as Task, Poll, Wake, Waker};
+
+use mrtr::Server;
+use mrtr::server::{Change, Dispatch, Incoming, Outlet, Reply, ServerHandle};
+use serde_json::{Value, json};
+
+/// Keeps what is sent, for as long as there is room for it.
+#[derive(Debug, Default)]
+struct Told {
+    messages: Mutex<Vec<String>>,
+    is_full: Mutex<bool>,
+}
+
+impl Outlet for Told {
+    fn send(&self, message: String) -> bool {
+        self.messages.lock().expect("messages").push(message);
+        true
+    }
+
+    fn poll_room(&self, _: &mut Task<'_>) -> Poll<()> {
+        if *self.is_full.lock().expect("full") { Poll::Pending } else { Poll::Ready(()) }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Woken(AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A client that listens, polled by hand.
+struct Listening {
+    call: Pin<Box<dyn Future<Output = Reply> + Send>>,
+    told: Arc<Told>,
+    woken: Arc<Woken>,
+}
+
+impl Listening {
+    fn open(server: &Arc<Dispatch>, id: &Value, notifications: &Value) -> Self {
+        let (server, told) = (Arc::clone(server), Arc::new(Told::default()));
+        let (message, outlet) = (listen(id, notifications).to_string(), told.clone());
+        let call = async move { server.handle(Incoming::new(message.as_bytes()).outlet(outlet)).await };
+        Self { call: Box::pin(call), told, woken: Arc::default() }
+    }
+
+    /// What it is told next; and its reply, if it ended.
+    fn poll(&mut self) -> (Vec<Value>, Option<Value>) {
+        let waker = Waker::from(self.woken.clone());
+        let reply = match self.call.as_mut().poll(&mut Task::from_waker(&waker)) {
+            Poll::Ready(reply) => Some(serde_json::from_slice(&reply.body).expect("JSON")),
+            Poll::Pending => None,
+        };
+        let messages = std::mem::take(&mut *self.told.messages.lock().expect("messages"));
+        (messages.iter().map(|message| serde_json::from_str(message).expect("JSON")).collect(), reply)
+    }
+
+    /// The methods of what it is told next.
+    fn hears(&mut self) -> Vec<String> {
+        let (messages, reply) = self.poll();
+        assert_eq!(reply, None);
+        messages.iter().map(|message| message["method"].as_str().expect("a method").to_owned()).collect()
+    }
+
+    fn refusal(&mut self) -> (Value, String) {
+        let (messages, reply) = self.poll();
+        assert!(messages.is_empty());
+        let error = reply.expect("a refusal")["error"].take();
+        (error["code"].clone(), error["message"].as_str().expect("a message").to_owned())
+    }
+}
+
+fn listen(id: &Value, notifications: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": "subscriptions/listen", "params": {
+        "notifications": notifications,
+        "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        },
+    } })
+}
+
+fn tools() -> Value {
+    json!({ "toolsListChanged": true })
+}
+
+const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+const TOOLS: &str = "notifications/tools/list_changed";
+
+fn server() -> (Arc<Dispatch>, ServerHandle) {
+    server_with(|server| server)
+}
+
+fn server_with(setup: impl FnOnce(Server) -> Server) -> (Arc<Dispatch>, ServerHandle) {
+    let mut server = setup(Server::new("test", "1.0.0"));
+    let handle = server.handle();
+    (server.build().expect("a valid server"), handle)
+}
+
+async fn capabilities(server: &Dispatch) -> Value {
+    let mut message = listen(&json!(1), &json!(null));
+    message["method"] = json!("server/discover");
+    let reply = server.handle(Incoming::new(message.to_string().as_bytes())).await;
+    serde_json::from_slice::<Value>(&reply.body).expect("JSON")["result"]["capabilities"].take()
+}
+
+#[test]
+fn the_acknowledgement_comes_first_and_every_message_carries_the_id_as_it_was_given() {
+    for id in [json!(7), json!("seven \"7\""), json!(9_007_199_254_740_993_u64)] {
+        let (server, handle) = server();
+        let mut listening = Listening::open(&server, &id, &tools());
+        let meta = json!({ "io.modelcontextprotocol/subscriptionId": id });
+        let acknowledged = json!({ "_meta": meta, "notifications": { "toolsListChanged": true } });
+        let (messages, _) = listening.poll();
+        assert_eq!(messages, [json!({ "jsonrpc": "2.0", "method": ACKNOWLEDGED, "params": acknowledged })]);
+
+        handle.tools_changed();
+        let (messages, _) = listening.poll();
+        assert_eq!(messages, [json!({ "jsonrpc": "2.0", "method": TOOLS, "params": { "_meta": meta } })]);
+
+        handle.close_subscriptions();
+        let (messages, reply) = listening.poll();
+        let result = reply.expect("the end")["result"].take();
+        assert_eq!((messages.len(), &result["resultType"]), (0, &json!("complete")));
+        assert_eq!(result["_meta"]["io.modelcontextprotocol/subscriptionId"], id);
+        assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "test");
+    }
+}
+
+#[test]
+fn a_client_hears_of_what_it_asked_for_and_the_server_has() {
+    let (server, handle) = server();
+    let wants = json!({ "promptsListChanged": true, "resourceSubscriptions": ["a:"], "somethingNew": true });
+    let mut deaf = Listening::open(&server, &json!(1), &wants);
+    let (messages, _) = deaf.poll();
+    assert_eq!(messages[0]["params"]["notifications"], json!({}), "there are no prompts and no resources");
+    let mut listening = Listening::open(&server, &json!(1), &tools());
+    assert_eq!(listening.hears(), [ACKNOWLEDGED]);
+
+    handle.prompts_changed();
+    handle.resources_changed();
+    handle.resource_updated("a:");
+    handle.tools_changed();
+    assert!(deaf.hears().is_empty());
+    assert_eq!(listening.hears(), [TOOLS]);
+}
+
+#[test]
+fn a_change_wakes_those_who_wait_for_it_and_many_changes_wake_them_once() {
+    let (server, handle) = server();
+    let mut listening = Listening::open(&server, &json!(1), &tools());
+    listening.poll();
+    for _ in 0..1_000 {
+        handle.tools_changed();
+    }
+    assert_eq!(listening.woken.0.load(Ordering::Relaxed), 1);
+    assert_eq!(listening.hears(), [TOOLS]);
+    assert!(listening.hears().is_empty());
+}
+
+#[test]
+fn a_client_that_does_not_read_is_told_once_when_it_does() {
+    let (server, handle) = server();
+    let mut listening = Listening::open(&server, &json!(1), &tools());
+    listening.poll();
+    *listening.told.is_full.lock().expect("full") = true;
+    for _ in 0..1_000 {
+        handle.tools_changed();
+        assert!(listening.hears().is_empty());
+    }
+    *listening.told.is_full.lock().expect("full") = false;
+    assert_eq!(listening.hears(), [TOOLS]);
+}
+
+#[test]
+fn a_change_before_the_acknowledgement_was_sent_is_told_after_it() {
+    let (server, handle) = server();
+    let mut listening = Listening::open(&server, &json!(1), &tools());
+    *listening.told.is_full.lock().expect("full") = true;
+    assert!(listening.hears().is_empty());
+    handle.tools_changed();
+    *listening.told.is_full.lock().expect("full") = false;
+    assert_eq!(listening.hears(), [ACKNOWLEDGED, TOOLS]);
+}
+
+#[test]
+fn a_thousand_listeners_hear_of_one_change_each() {
+    let (server, handle) = server();
+    let open = |id: usize| Listening::open(&server, &json!(id), &tools());
+    let mut listeners: Vec<Listening> = (0..1_000).map(open).collect();
+    for listening in &mut listeners {
+        assert_eq!(listening.hears(), [ACKNOWLEDGED]);
+    }
+    handle.tools_changed();
+    for (id, listening) in listeners.iter_mut().enumerate() {
+        let (messages, _) = listening.poll();
+        assert_eq!(messages.len(), 1);
+        assert_eq!(messages[0]["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], id);
+    }
+}
+
+#[test]
+fn a_subscription_ends_with_its_call_and_makes_room_for_another() {
+    let (server, _handle) = server_with(|server| server.max_subscriptions(1));
+    let mut first = Listening::open(&server, &json!(1), &tools());
+    first.poll();
+    let (code, message) = Listening::open(&server, &json!(2), &tools()).refusal();
+    assert_eq!(code, -32603);
+    assert!(message.contains("too many subscriptions"), "{message}");
+    drop(first);
+    assert_eq!(Listening::open(&server, &json!(3), &tools()).hears(), [ACKNOWLEDGED]);
+}
+
+#[test]
+fn after_subscriptions_were_closed_new_ones_may_be_opened() {
+    let (server, handle) = server();
+    handle.close_subscriptions();
+    let mut listening = Listening::open(&server, &json!(1), &tools());
+    assert_eq!(listening.hears(), [ACKNOWLEDGED]);
+    server.close_subscriptions();
+    assert!(listening.poll().1.is_some());
+}
+
+#[test]
+fn a_notifier_brings_changes_to_the_listeners_of_another_instance_and_no_further() {
+    type Other = Arc<OnceLock<ServerHandle>>;
+    let published = Arc::new(AtomicUsize::new(0));
+    let instance = |other: Other| {
+        let published = published.clone();
+        server_with(|server| {
+            server.notifier(move |change: &Change| {
+                published.fetch_add(1, Ordering::Relaxed);
+                other.get().expect("the other").deliver(change);
+            })
+        })
+    };
+    let (to_a, to_b) = (Other::default(), Other::default());
+    let ((a, a_handle), (b, b_handle)) = (instance(to_b.clone()), instance(to_a.clone()));
+    to_a.set(a_handle.clone()).expect("once");
+    to_b.set(b_handle).expect("once");
+
+    let mut listeners = [&a, &b].map(|server| Listening::open(server, &json!(1), &tools()));
+    for listening in &mut listeners {
+        listening.poll();
+    }
+    a_handle.tools_changed();
+    for listening in &mut listeners {
+        assert_eq!(listening.hears(), [TOOLS]);
+    }
+    assert_eq!(published.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn what_can_be_subscribed_to_is_declared() {
+    let (server, _handle) = server();
+    assert_eq!(capabilities(&server).await, json!({ "tools": { "listChanged": true } }));
+    let plain = Server::new("test", "1.0.0").build().expect("a valid server");
+    assert_eq!(capabilities(&plain).await, json!({ "tools": {} }));
+}
+
+#[test]
+fn a_server_without_subscriptions_does_not_know_the_method() {
+    let plain = Server::new("test", "1.0.0").build().expect("a valid server");
+    assert_eq!(Listening::open(&plain, &json!(1), &tools()).refusal().0, -32601);
+}
+
+#[tokio::test]
+async fn a_transport_that_cannot_carry_notifications_is_told_so() {
+    let (server, _handle) = server();
+    let message = listen(&json!(1), &tools()).to_string();
+    let reply = server.handle(Incoming::new(message.as_bytes())).await;
+    let reply: Value = serde_json::from_slice(&reply.body).expect("JSON");
+    assert_eq!(reply["error"]["code"], -32603);
+    assert!(reply["error"]["message"].as_str().expect("a message").contains("notifications"), "{reply}");
+}
+
+#[test]
+fn filters_that_are_none_are_refused() {
+    let (server, _handle) = server();
+    for filter in [
+        json!(null),
+        json!([]),
+        json!(true),
+        json!({ "toolsListChanged": 1 }),
+        json!({ "promptsListChanged": "true" }),
+        json!({ "resourceSubscriptions": "a:" }),
+        json!({ "resourceSubscriptions": [1] }),
+        json!({ "resourceSubscriptions": vec!["a:"; 1_001] }),
+        json!({ "resourceSubscriptions": ["x".repeat(300_000)] }),
+    ] {
+        let shown = filter.to_string().chars().take(60).collect::<String>();
+        assert_eq!(Listening::open(&server, &json!(1), &filter).refusal().0, -32602, "{shown}");
+    }
+    let mut no_filter = listen(&json!(1), &json!({}));
+    no_filter["params"].as_object_mut().expect("params").remove("notifications");
+    let told = Arc::new(Told::default());
+    let reply = {
+        let message = no_filter.to_string();
+        let mut call = Box::pin(server.handle(Incoming::new(message.as_bytes()).outlet(told)));
+        let Poll::Ready(reply) = call.as_mut().poll(&mut Task::from_waker(Waker::noop())) else { panic!("it listens") };
+        reply
+    };
+    assert_eq!(reply.status, 400);
+}
