@@ -34,6 +34,7 @@
 //! | for | see |
 //! |---|---|
 //! | writing tools | [`Context`], [`Tool`], [`ToolError`] |
+//! | prompts and resources | [`Prompt`], [`Resource`], [`ResourceTemplate`] |
 //! | forms and their rules | [`form`] |
 //! | serving | [`Server`], [`http`] |
 //! | calling | [`client`] |
@@ -66,7 +67,9 @@ pub mod http;
 
 pub use flow::{Context, ContextError, LogLevel, Outcome};
 pub use seal::{Keyring, KeyringError, Principal};
-pub use server::{IntoToolResult, Json, NoArguments, Server, Tool, ToolError, ToolResult};
+pub use server::{
+    IntoToolResult, Json, NoArguments, Prompt, Resource, ResourceTemplate, Server, Tool, ToolError, ToolResult,
+};
 
 /// The README's code, compiled.
 #[cfg(all(doctest, feature = "http", feature = "client"))]

@@ -6,13 +6,16 @@
 mod attacks;
 mod cases;
 mod clients;
+mod completion;
 mod drift;
 mod flows;
 mod fuzz;
 mod headers;
 mod laws;
 mod limits;
+mod lists;
 mod offers;
+mod prompts;
 mod properties;
 #[cfg(feature = "client")]
 mod properties_client;
@@ -20,6 +23,8 @@ mod protocol;
 mod questions;
 mod regression;
 mod replay;
+mod resources;
+mod results;
 mod subscriptions;
 mod threads;
 mod tools;

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context as Task, Poll, Wake, Waker};
 
-use mrtr::Server;
-use mrtr::server::{Change, Dispatch, Incoming, Outlet, Reply, ServerHandle};
+use mrtr::server::{Change, Dispatch, Incoming, Outlet, Prompt, Reply, Resource, ServerHandle};
+use mrtr::{Context, NoArguments, Server, Tool};
 use serde_json::{Value, json};
 
 /// Keeps what is sent, for as long as there is room for it.
@@ -93,6 +93,7 @@ fn tools() -> Value {
 }
 
 const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+const UPDATED: &str = "notifications/resources/updated";
 const TOOLS: &str = "notifications/tools/list_changed";
 
 fn server() -> (Arc<Dispatch>, ServerHandle) {
@@ -103,6 +104,16 @@ fn server_with(setup: impl FnOnce(Server) -> Server) -> (Arc<Dispatch>, ServerHa
     let mut server = setup(Server::new("test", "1.0.0"));
     let handle = server.handle();
     (server.build().expect("a valid server"), handle)
+}
+
+/// A server of one tool, one prompt and one resource.
+fn full_server() -> (Arc<Dispatch>, ServerHandle) {
+    server_with(|server| {
+        server
+            .tool(Tool::new("save", async |_: NoArguments, _: Context| "Saved."))
+            .prompt(Prompt::new("review", async |_: NoArguments, _: Context| "Review this."))
+            .resource(Resource::new("note:a", "a", async |_, _| "Buy milk."))
+    })
 }
 
 async fn capabilities(server: &Dispatch) -> Value {
@@ -151,6 +162,44 @@ fn a_client_hears_of_what_it_asked_for_and_the_server_has() {
     handle.tools_changed();
     assert!(deaf.hears().is_empty());
     assert_eq!(listening.hears(), [TOOLS]);
+}
+
+#[test]
+fn lists_and_single_resources_are_told_apart_and_in_the_order_they_changed() {
+    let (server, handle) = full_server();
+    let wants = json!({ "promptsListChanged": true, "resourcesListChanged": true, "resourceSubscriptions": ["note:b", "note:a"] });
+    let mut all = Listening::open(&server, &json!("all"), &wants);
+    let (messages, _) = all.poll();
+    assert_eq!(messages[0]["params"]["notifications"], wants);
+    let mut one = Listening::open(&server, &json!("one"), &json!({ "resourceSubscriptions": ["note:a"] }));
+    assert_eq!(one.hears(), [ACKNOWLEDGED]);
+
+    for _ in 0..2 {
+        handle.resource_updated("note:b");
+        handle.prompts_changed();
+        handle.tools_changed();
+        handle.resource_updated("note:a");
+        handle.resource_updated("note:c");
+        handle.resources_changed();
+    }
+    let (messages, _) = all.poll();
+    let told: Vec<(&str, Option<&str>)> = messages
+        .iter()
+        .map(|message| (message["method"].as_str().expect("a method"), message["params"]["uri"].as_str()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (UPDATED, Some("note:b")),
+            ("notifications/prompts/list_changed", None),
+            (UPDATED, Some("note:a")),
+            ("notifications/resources/list_changed", None),
+        ]
+    );
+    let (messages, _) = one.poll();
+    let meta = json!({ "io.modelcontextprotocol/subscriptionId": "one" });
+    let params = json!({ "_meta": meta, "uri": "note:a" });
+    assert_eq!(messages, [json!({ "jsonrpc": "2.0", "method": UPDATED, "params": params })]);
 }
 
 #[test]
@@ -262,6 +311,13 @@ fn a_notifier_brings_changes_to_the_listeners_of_another_instance_and_no_further
 async fn what_can_be_subscribed_to_is_declared() {
     let (server, _handle) = server();
     assert_eq!(capabilities(&server).await, json!({ "tools": { "listChanged": true } }));
+    let (full, _handle) = full_server();
+    let declared = json!({
+        "tools": { "listChanged": true },
+        "prompts": { "listChanged": true },
+        "resources": { "listChanged": true, "subscribe": true },
+    });
+    assert_eq!(capabilities(&full).await, declared);
     let plain = Server::new("test", "1.0.0").build().expect("a valid server");
     assert_eq!(capabilities(&plain).await, json!({ "tools": {} }));
 }

@@ -40,6 +40,12 @@ pub(crate) struct Params<'a> {
     pub(crate) cursor: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub(crate) arguments: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "ref")]
+    pub(crate) reference: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) argument: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) context: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "inputResponses")]
     pub(crate) input_responses: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "requestState")]

@@ -30,7 +30,7 @@ where
     Fut: Future<Output = R> + Send + 'static,
     R: IntoToolResult,
 {
-    let server = Server::new("works", "1.0.0").handler_time(Duration::from_secs(10));
+    let server = Server::new("works", "1.0.0").logging().handler_time(Duration::from_secs(10));
     server.tool(Tool::new("work", work)).build().unwrap()
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::Offered;
+use super::Features;
 use crate::wire::{RpcError, json::Object};
 
 /// How many resources one subscription may name; their length is bounded with the request's.
@@ -44,7 +44,7 @@ impl Filter {
     }
 
     /// What of it a server that offers this honours.
-    pub(super) fn restricted(self, offered: Offered) -> Self {
+    pub(super) fn restricted(self, offered: Features) -> Self {
         let if_offered = |wanted: Option<bool>, offered: bool| wanted.filter(|wanted| *wanted && offered);
         Self {
             tools_list_changed: if_offered(self.tools_list_changed, offered.tools),
@@ -63,7 +63,7 @@ fn is_off(flag: &Option<bool>) -> bool {
 mod tests {
     use super::*;
 
-    fn acknowledged(notifications: &str, offered: Offered) -> String {
+    fn acknowledged(notifications: &str, offered: Features) -> String {
         let raw = RawValue::from_string(notifications.to_owned()).expect("JSON");
         let filter = Filter::parse(Some(&raw)).expect(notifications);
         serde_json::to_string(&filter.restricted(offered)).expect("JSON")
@@ -71,14 +71,14 @@ mod tests {
 
     #[test]
     fn only_what_is_wanted_and_offered_is_acknowledged() {
-        let all = Offered { tools: true, prompts: true, resources: true };
-        let none = Offered { tools: false, prompts: false, resources: false };
+        let all = Features { tools: true, prompts: true, resources: true };
+        let none = Features { tools: false, prompts: false, resources: false };
         let wants = r#"{"toolsListChanged":true,"promptsListChanged":false,"resourcesListChanged":true,"resourceSubscriptions":["b:","a:"],"later":[1]}"#;
         assert_eq!(
             acknowledged(wants, all),
             r#"{"toolsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["b:","a:"]}"#
         );
-        assert_eq!(acknowledged(wants, Offered { tools: true, ..none }), r#"{"toolsListChanged":true}"#);
+        assert_eq!(acknowledged(wants, Features { tools: true, ..none }), r#"{"toolsListChanged":true}"#);
         assert_eq!(acknowledged(wants, none), "{}");
         assert_eq!(acknowledged("{}", all), "{}");
     }

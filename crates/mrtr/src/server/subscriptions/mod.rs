@@ -21,7 +21,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context as Task, Poll};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tracing::debug;
 
 pub use change::{Change, Notifier};
@@ -30,7 +30,8 @@ pub use handle::ServerHandle;
 pub(super) use hub::Hub;
 use listener::{Listener, Topic};
 
-use super::{Dispatch, Incoming, Reply};
+use super::answer::{Answer, Completed};
+use super::{Dispatch, Incoming};
 use crate::flow::Outlet;
 use crate::wire::{Request, RequestId, RpcError, json, meta_key};
 
@@ -41,13 +42,13 @@ const MAX_REQUEST: usize = 256 * 1024;
 #[derive(Debug)]
 pub(super) struct Subscriptions {
     hub: Arc<Hub>,
-    offered: Offered,
+    features: Features,
     limit: usize,
 }
 
 /// Of which features changes are told: those the server has.
 #[derive(Clone, Copy, Debug)]
-struct Offered {
+struct Features {
     tools: bool,
     prompts: bool,
     resources: bool,
@@ -55,18 +56,18 @@ struct Offered {
 
 impl Subscriptions {
     /// Declares in these capabilities, for each feature that stands there, that its changes are told.
-    pub(super) fn declare(hub: Arc<Hub>, limit: usize, capabilities: &mut Value) -> Self {
+    pub(super) fn declare(hub: Arc<Hub>, limit: usize, capabilities: &mut Map<String, Value>) -> Self {
         let mut declare = |feature: &str, flags: &[&str]| {
             let Some(Value::Object(declared)) = capabilities.get_mut(feature) else { return false };
             declared.extend(flags.iter().map(|flag| ((*flag).to_owned(), json!(true))));
             true
         };
-        let offered = Offered {
+        let features = Features {
             tools: declare("tools", &["listChanged"]),
             prompts: declare("prompts", &["listChanged"]),
             resources: declare("resources", &["listChanged", "subscribe"]),
         };
-        Self { hub, offered, limit }
+        Self { hub, features, limit }
     }
 
     /// Ends all subscriptions that are open.
@@ -76,11 +77,12 @@ impl Subscriptions {
 }
 
 impl Dispatch {
-    /// Tells the client what changes, until the server ends it. The closing result is [`closing`](Self::closing)'s.
+    /// Tells the client what changes, until the server ends it; the result is the graceful end
+    /// (spec: `basic/patterns/subscriptions#graceful-closure`).
     ///
     /// A server without subscriptions does not know the method, as for any other feature it lacks: acknowledging nothing
     /// would hold a connection open for nothing.
-    pub(super) async fn listen(&self, request: &Request<'_>, incoming: &Incoming<'_>) -> Result<(), RpcError> {
+    pub(super) async fn listen(&self, request: &Request<'_>, incoming: &Incoming<'_>) -> Answer {
         let subscriptions = self.subscriptions.as_ref().ok_or_else(|| RpcError::method_not_found(&request.method))?;
         let Some(outlet) = &incoming.outlet else {
             return Err(RpcError::internal("this transport cannot carry notifications, and a subscription needs them"));
@@ -89,7 +91,7 @@ impl Dispatch {
             let message = format!("a subscription's request must not be larger than {MAX_REQUEST} bytes");
             return Err(RpcError::invalid_params(message));
         }
-        let filter = Filter::parse(request.params.notifications)?.restricted(subscriptions.offered);
+        let filter = Filter::parse(request.params.notifications)?.restricted(subscriptions.features);
         let acknowledged = acknowledged(&request.id, &filter);
         // Open before it is acknowledged: no change falls between the two.
         let listening = subscriptions.hub.open(filter, subscriptions.limit)?;
@@ -97,16 +99,7 @@ impl Dispatch {
         if outlet.send(acknowledged) {
             poll_fn(|task| poll_told(&listening, &**outlet, &request.id, task)).await;
         }
-        Ok(())
-    }
-
-    /// The graceful end of a subscription. Spec: `basic/patterns/subscriptions#graceful-closure`.
-    pub(super) fn closing(&self, id: &RequestId) -> Reply {
-        let id = id.as_json();
-        let subscription = format!("{{\"{}\":{id},", meta_key::SUBSCRIPTION_ID);
-        let end = self.result_end.replacen('{', &subscription, 1);
-        let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"resultType\":\"complete\"{end}}}}}");
-        Reply { status: 200, body: body.into_bytes() }
+        Ok(Completed { meta: subscription_id(&request.id), ..Completed::final_with("") })
     }
 }
 
@@ -143,6 +136,11 @@ fn notification(id: &RequestId, topic: Topic<'_>) -> String {
 
 /// A notification of the subscription of this id. What is added to its parameters begins with a comma.
 fn message(method: &str, id: &RequestId, more: &str) -> String {
-    let (key, id) = (meta_key::SUBSCRIPTION_ID, id.as_json());
-    format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{{\"_meta\":{{\"{key}\":{id}}}{more}}}}}")
+    let id = subscription_id(id);
+    format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{{\"_meta\":{{{id}}}{more}}}}}")
+}
+
+/// The member of `_meta` that every message of a subscription has.
+fn subscription_id(id: &RequestId) -> String {
+    format!("\"{}\":{}", meta_key::SUBSCRIPTION_ID, id.as_json())
 }
