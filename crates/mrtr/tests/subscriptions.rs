@@ -1,92 +1,14 @@
 //! Subscriptions without a transport: what a listener is told, in which order, and how it ends.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
-use std::task::{Context as Task, Poll, Wake, Waker};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context as Task, Poll, Waker};
 
-use mrtr::server::{Change, Dispatch, Incoming, Outlet, Prompt, Reply, Resource, ServerHandle};
+use mrtr::server::{Change, Dispatch, Incoming, Prompt, Resource, ServerHandle};
 use mrtr::{Context, NoArguments, Server, Tool};
 use serde_json::{Value, json};
 
-/// Keeps what is sent, for as long as there is room for it.
-#[derive(Debug, Default)]
-struct Told {
-    messages: Mutex<Vec<String>>,
-    is_full: Mutex<bool>,
-}
-
-impl Outlet for Told {
-    fn send(&self, message: String) -> bool {
-        self.messages.lock().expect("messages").push(message);
-        true
-    }
-
-    fn poll_room(&self, _: &mut Task<'_>) -> Poll<()> {
-        if *self.is_full.lock().expect("full") { Poll::Pending } else { Poll::Ready(()) }
-    }
-}
-
-#[derive(Debug, Default)]
-struct Woken(AtomicUsize);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// A client that listens, polled by hand.
-struct Listening {
-    call: Pin<Box<dyn Future<Output = Reply> + Send>>,
-    told: Arc<Told>,
-    woken: Arc<Woken>,
-}
-
-impl Listening {
-    fn open(server: &Arc<Dispatch>, id: &Value, notifications: &Value) -> Self {
-        let (server, told) = (Arc::clone(server), Arc::new(Told::default()));
-        let (message, outlet) = (listen(id, notifications).to_string(), told.clone());
-        let call = async move { server.handle(Incoming::new(message.as_bytes()).outlet(outlet)).await };
-        Self { call: Box::pin(call), told, woken: Arc::default() }
-    }
-
-    /// What it is told next; and its reply, if it ended.
-    fn poll(&mut self) -> (Vec<Value>, Option<Value>) {
-        let waker = Waker::from(self.woken.clone());
-        let reply = match self.call.as_mut().poll(&mut Task::from_waker(&waker)) {
-            Poll::Ready(reply) => Some(serde_json::from_slice(&reply.body).expect("JSON")),
-            Poll::Pending => None,
-        };
-        let messages = std::mem::take(&mut *self.told.messages.lock().expect("messages"));
-        (messages.iter().map(|message| serde_json::from_str(message).expect("JSON")).collect(), reply)
-    }
-
-    /// The methods of what it is told next.
-    fn hears(&mut self) -> Vec<String> {
-        let (messages, reply) = self.poll();
-        assert_eq!(reply, None);
-        messages.iter().map(|message| message["method"].as_str().expect("a method").to_owned()).collect()
-    }
-
-    fn refusal(&mut self) -> (Value, String) {
-        let (messages, reply) = self.poll();
-        assert!(messages.is_empty());
-        let error = reply.expect("a refusal")["error"].take();
-        (error["code"].clone(), error["message"].as_str().expect("a message").to_owned())
-    }
-}
-
-fn listen(id: &Value, notifications: &Value) -> Value {
-    json!({ "jsonrpc": "2.0", "id": id, "method": "subscriptions/listen", "params": {
-        "notifications": notifications,
-        "_meta": {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {},
-        },
-    } })
-}
+use crate::world::listening::{Listening, Told, listen};
 
 fn tools() -> Value {
     json!({ "toolsListChanged": true })
@@ -210,7 +132,7 @@ fn a_change_wakes_those_who_wait_for_it_and_many_changes_wake_them_once() {
     for _ in 0..1_000 {
         handle.tools_changed();
     }
-    assert_eq!(listening.woken.0.load(Ordering::Relaxed), 1);
+    assert_eq!(listening.times_woken(), 1);
     assert_eq!(listening.hears(), [TOOLS]);
     assert!(listening.hears().is_empty());
 }
@@ -220,12 +142,12 @@ fn a_client_that_does_not_read_is_told_once_when_it_does() {
     let (server, handle) = server();
     let mut listening = Listening::open(&server, &json!(1), &tools());
     listening.poll();
-    *listening.told.is_full.lock().expect("full") = true;
+    listening.told.set_full(true);
     for _ in 0..1_000 {
         handle.tools_changed();
         assert!(listening.hears().is_empty());
     }
-    *listening.told.is_full.lock().expect("full") = false;
+    listening.told.set_full(false);
     assert_eq!(listening.hears(), [TOOLS]);
 }
 
@@ -233,10 +155,10 @@ fn a_client_that_does_not_read_is_told_once_when_it_does() {
 fn a_change_before_the_acknowledgement_was_sent_is_told_after_it() {
     let (server, handle) = server();
     let mut listening = Listening::open(&server, &json!(1), &tools());
-    *listening.told.is_full.lock().expect("full") = true;
+    listening.told.set_full(true);
     assert!(listening.hears().is_empty());
     handle.tools_changed();
-    *listening.told.is_full.lock().expect("full") = false;
+    listening.told.set_full(false);
     assert_eq!(listening.hears(), [ACKNOWLEDGED, TOOLS]);
 }
 
@@ -254,6 +176,32 @@ fn a_thousand_listeners_hear_of_one_change_each() {
         assert_eq!(messages.len(), 1);
         assert_eq!(messages[0]["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], id);
     }
+}
+
+#[tokio::test]
+async fn no_change_is_slept_through_while_another_thread_makes_them() {
+    let (server, handle) = server();
+    let told = Arc::new(Told::default());
+    let message = listen(&json!(1), &tools()).to_string();
+    let call = server.handle(Incoming::new(message.as_bytes()).outlet(told.clone()));
+    let publishing = std::thread::spawn({
+        let told = told.clone();
+        move || {
+            for _ in 0..500 {
+                let so_far = told.len();
+                handle.tools_changed();
+                // Before there is a listener nobody hears of it, so it is said until somebody does.
+                while told.len() == so_far {
+                    handle.tools_changed();
+                    std::thread::yield_now();
+                }
+            }
+            handle.close_subscriptions();
+        }
+    });
+    assert_eq!(call.await.status, 200);
+    publishing.join().expect("published");
+    assert!(told.len() >= 500);
 }
 
 #[test]
