@@ -37,6 +37,7 @@
 //! | prompts and resources | [`Prompt`], [`Resource`], [`ResourceTemplate`] |
 //! | forms and their rules | [`form`] |
 //! | serving | [`Server`], [`http`] |
+//! | telling clients what changed | [`ServerHandle`](server::ServerHandle) |
 //! | calling | [`client`] |
 //! | keys and what a state promises | [`Keyring`], `docs/state-format.md` |
 //! | who the caller is | [`Principal`] |

@@ -25,6 +25,7 @@ mod regression;
 mod replay;
 mod resources;
 mod results;
+mod subscriptions;
 mod threads;
 mod tools;
 mod waits;

@@ -1,16 +1,17 @@
-//! One request, start to end: may it come in, who asks, is it a JSON POST, read the body, hand it on, wrap the reply.
+//! One request until its message is there: may it come in, who asks, is it a JSON POST, read the body, hand it on.
 
 use std::{sync::Arc, time::Duration};
 
-use bytes::{Buf, Bytes};
-use http::{HeaderMap, Request, Response, StatusCode, request::Parts};
+use bytes::Buf;
+use http::{HeaderMap, Request, Response, request::Parts};
 use http_body::Body;
 
 use super::{
     admission::Admission,
     auth::Auth,
-    body::{self, BodyLimits, ResponseBody, empty_response, json_response},
+    body::{self, BodyLimits, ResponseBody},
     clock::TokioClock,
+    exchange::{self, Asked},
     limits::{Limiter, Permit},
     negotiate,
     refusal::Refusal,
@@ -21,11 +22,18 @@ use crate::server::{Clock, Dispatch, Incoming, Reply};
 /// What answers messages: [`Dispatch`], or a stand-in where the transport itself is under test.
 pub(super) trait Handle: Send + Sync + 'static {
     fn handle(&self, incoming: Incoming<'_>) -> impl Future<Output = Reply> + Send;
+
+    /// Ends the calls that would go on for ever; the server is told to stop.
+    fn end_lasting_calls(&self) {}
 }
 
 impl Handle for Dispatch {
     fn handle(&self, incoming: Incoming<'_>) -> impl Future<Output = Reply> + Send {
         Self::handle(self, incoming)
+    }
+
+    fn end_lasting_calls(&self) {
+        self.close_subscriptions();
     }
 }
 
@@ -46,6 +54,8 @@ pub(super) struct Rules {
     pub(super) limits: Option<Arc<Limiter>>,
     pub(super) body: BodyLimits,
     pub(super) response_headers: HeaderMap,
+    /// After how much silence a stream says that it is still there; zero for never.
+    pub(super) keep_alive: Duration,
 }
 
 impl Default for Rules {
@@ -56,6 +66,7 @@ impl Default for Rules {
             limits: None,
             body: BodyLimits { bytes: 4 * 1024 * 1024, time: Duration::from_secs(30) },
             response_headers: HeaderMap::new(),
+            keep_alive: Duration::from_secs(15),
         }
     }
 }
@@ -77,7 +88,12 @@ impl<H> Endpoint<H> {
 }
 
 impl<H: Handle> Endpoint<H> {
-    /// Answers one request. Dropping the future cancels the call behind it.
+    /// Ends the calls that would go on for ever, so that a server can stop.
+    pub(super) fn end_lasting_calls(&self) {
+        self.handle.end_lasting_calls();
+    }
+
+    /// Answers one request. Dropping the future cancels the call behind it; so does dropping a body that streams.
     pub(super) async fn respond<B>(&self, request: Request<B>) -> Response<ResponseBody>
     where
         B: Body<Data: Buf>,
@@ -98,8 +114,8 @@ impl<H: Handle> Endpoint<H> {
         let (caller, permit) = self.admit(&mut parts).await?;
         negotiate::check(&parts)?;
         let body = body::read(body, &parts.headers, self.rules.body).await?;
-        let incoming = Incoming::new(&body).headers(&parts.headers).principal(caller).clock(Arc::clone(&self.clock));
-        let mut response = response_to(self.handle.handle(incoming).await);
+        let asked = Asked { body, principal: caller, headers: parts.headers, clock: Arc::clone(&self.clock) };
+        let mut response = exchange::respond(Arc::clone(&self.handle), asked, self.rules.keep_alive).await;
         response.body_mut().hold(permit);
         Ok(response)
     }
@@ -124,13 +140,5 @@ impl<H: Handle> Endpoint<H> {
             response.headers_mut().entry(name).or_insert_with(|| value.clone());
         }
         response
-    }
-}
-
-fn response_to(reply: Reply) -> Response<ResponseBody> {
-    let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    match status {
-        StatusCode::ACCEPTED => empty_response(status),
-        _ => json_response(status, Bytes::from(reply.body)),
     }
 }

@@ -1,4 +1,4 @@
-//! Serving over Streamable HTTP, revision 2026-07-28: one endpoint, one POST per message, one JSON reply.
+//! Serving over Streamable HTTP, revision 2026-07-28: one endpoint, one POST per message, one JSON reply or stream.
 //!
 //! This module is transport only. It decides who may talk to the endpoint ([`McpService::allow_host`],
 //! [`McpService::allow_origin`]), who the caller is, that the request is a JSON POST of bounded size, and then hands the
@@ -30,6 +30,14 @@
 //! method and headers (405, 406, 415), then the body (408, 413). Who is turned away before they have a name is not
 //! limited here; that is for what stands in front.
 //!
+//! # When a call says something while it runs
+//!
+//! The reply is plain JSON, unless the handler says something the client asked for before it is done
+//! ([`Context::progress`](crate::Context::progress), [`Context::log`](crate::Context::log)) or the call is a
+//! subscription: then the response is a stream of server-sent events, of which the reply is the last. A stream's status
+//! is always 200, since it is sent first; an error that comes later is the last event like any other reply. The handler
+//! goes on as the client reads: what a client leaves unread is bounded, and messages beyond that are lost, never the reply.
+//!
 //! # When the client goes away
 //!
 //! The specification makes a closed connection the cancellation of its request, so a handler's future is
@@ -42,10 +50,13 @@ mod auth;
 mod body;
 mod clock;
 mod endpoint;
+mod events;
+mod exchange;
 mod headers;
 mod limits;
 mod linger;
 mod negotiate;
+mod outbox;
 mod refusal;
 mod serve;
 mod service;

@@ -105,8 +105,8 @@ impl HttpServer {
     /// Serves a listener until `stop` is ready, then stops in order.
     ///
     /// Stopping closes the listener, so that new connections are refused and a load balancer goes elsewhere;
-    /// idle connections are closed; running calls finish and their replies are sent, within the
-    /// [drain timeout](Self::drain_timeout). Dropping the future drops everything at once.
+    /// idle connections are closed; subscriptions are ended; running calls finish and their replies are sent, within
+    /// the [drain timeout](Self::drain_timeout). Dropping the future drops everything at once.
     ///
     /// The listener's own IP address is an allowed host. Bound to all addresses there is no such address:
     /// unless [`McpService::allow_host`] named one, a warning in the log says that only loopback is answered.

@@ -25,7 +25,8 @@ use crate::server::Dispatch;
 ///
 /// It looks at no path: what is routed to it is the endpoint. It takes any body type, must run inside a
 /// tokio runtime (its timeouts use tokio's timer), and is always ready. Clones share everything, and each
-/// costs two reference counts. Dropping a call's future cancels the handler behind it.
+/// costs two reference counts. Dropping a call's future, or the body of a response that streams, cancels the handler
+/// behind it.
 ///
 /// ```
 /// use mrtr::{http::McpService, server::Server};
@@ -72,6 +73,15 @@ impl McpService {
     #[must_use]
     pub fn body_timeout(mut self, timeout: Duration) -> Self {
         self.endpoint.rules_mut().body.time = timeout;
+        self
+    }
+
+    /// Sets after how much silence a stream sends a comment, so that nothing in between takes it for dead; zero is never.
+    ///
+    /// It costs a timer per open stream, and a few bytes each time. Default: 15 seconds.
+    #[must_use]
+    pub fn keep_alive(mut self, silence: Duration) -> Self {
+        self.endpoint.rules_mut().keep_alive = silence;
         self
     }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 use tracing::warn;
 
+use super::subscriptions::Hub;
 use super::{Dispatch, Icon, Prompt, Resource, ResourceTemplate, Tool};
 use crate::flow::Clock;
 use crate::seal::Keyring;
@@ -41,6 +42,8 @@ pub struct Server {
     pub(super) audience: Option<String>,
     pub(super) clock: Option<Arc<dyn Clock>>,
     pub(super) limits: Limits,
+    /// Once somebody can say that something changed.
+    pub(super) subscriptions: Option<Arc<Hub>>,
 }
 
 /// What bounds an operation.
@@ -52,6 +55,7 @@ pub(super) struct Limits {
     pub(super) rounds: u32,
     pub(super) waits: u32,
     pub(super) handler_time: Duration,
+    pub(super) subscriptions: usize,
 }
 
 /// Why a server cannot be built.
@@ -129,7 +133,9 @@ impl Server {
                 rounds: 32,
                 waits: 256,
                 handler_time: Duration::from_secs(60),
+                subscriptions: 10_000,
             },
+            subscriptions: None,
         }
     }
 

@@ -11,6 +11,7 @@ use super::builder::Limits;
 use super::headers::{self, HeaderSource};
 use super::list::Caching;
 use super::offers::Offers;
+use super::subscriptions::Subscriptions;
 use super::{BuildError, Server};
 use crate::flow::{Clock, LogLevel, Outlet};
 use crate::seal::{Cursors, Digest, Keyring, Principal, audience};
@@ -83,6 +84,7 @@ pub struct Dispatch {
     /// What the server was told to go by, whatever transports bring.
     pub(super) clock: Option<Arc<dyn Clock>>,
     pub(super) limits: Limits,
+    pub(super) subscriptions: Option<Subscriptions>,
     pub(super) page_size: usize,
     pub(super) list_caching: Caching,
     /// Whether handlers' log messages go to clients that ask for them.
@@ -104,6 +106,8 @@ impl Dispatch {
         if server.logs {
             capabilities.insert("logging".to_owned(), json!({}));
         }
+        let subscriptions =
+            server.subscriptions.map(|hub| Subscriptions::declare(hub, server.limits.subscriptions, &mut capabilities));
         let mut discovery = json!({ "supportedVersions": SUPPORTED_VERSIONS, "capabilities": capabilities });
         if let Some(instructions) = &server.instructions {
             discovery["instructions"] = json!(instructions);
@@ -120,6 +124,7 @@ impl Dispatch {
             page_size: server.page_size,
             list_caching: Caching { ttl_ms: millis(server.lists_fresh_for), is_public: server.lists_are_public },
             logs: server.logs,
+            subscriptions,
             server_info: info,
             discovery: written(&discovery),
         })
@@ -140,6 +145,14 @@ impl Dispatch {
         }
     }
 
+    /// Ends the subscriptions that are open, which would never end by themselves. Transports do this when they are told to
+    /// stop, as [`ServerHandle::close_subscriptions`](super::ServerHandle::close_subscriptions) says.
+    pub fn close_subscriptions(&self) {
+        if let Some(subscriptions) = &self.subscriptions {
+            subscriptions.close();
+        }
+    }
+
     async fn answer(&self, request: &Request<'_>, incoming: &Incoming<'_>) -> Answer {
         self.admit(request, incoming)?;
         match self.method(&request.method) {
@@ -152,7 +165,8 @@ impl Dispatch {
             Some(Method::ListResourceTemplates) => self.page(&self.offers.template_list, request, self.list_caching),
             Some(Method::Complete) => self.complete_argument(request, incoming).await,
             Some(Method::Discover) => Ok(self.list_caching.add_to(Completed::final_with(&self.discovery))),
-            Some(Method::Listen) | None => Err(RpcError::method_not_found(&request.method)),
+            Some(Method::Listen) => self.listen(request, incoming).await,
+            None => Err(RpcError::method_not_found(&request.method)),
         }
     }
 
@@ -198,7 +212,10 @@ impl Dispatch {
 
     /// The method of this name, if this server answers it.
     fn method(&self, name: &str) -> Option<Method> {
-        Method::parse(name).filter(|method| self.offers.answers(*method))
+        Method::parse(name).filter(|method| match method {
+            Method::Listen => self.subscriptions.is_some(),
+            method => self.offers.answers(*method),
+        })
     }
 
     fn complete(&self, id: &RequestId, result: &Completed) -> Reply {

@@ -7,6 +7,7 @@
 //! - `offers`: all of it, checked and looked up; `list`: pages of it.
 //! - `dispatch`: one message in, one reply out; `headers`: the mirrored headers; `methods`: the requests one by one;
 //!   `call`: one leg of an operation; `caller`: work that cannot ask; `answer`: a result before it is a reply.
+//! - `subscriptions`: calls that last, and tell their clients what has changed.
 //!
 //! Nothing here knows a transport. [`http`](crate::http) is a thin adapter around [`Dispatch::handle`].
 
@@ -28,6 +29,7 @@ mod offers;
 mod prompt;
 mod resource;
 mod result;
+mod subscriptions;
 mod tool;
 mod uri_template;
 
@@ -41,6 +43,7 @@ pub use headers::{Header, HeaderSource};
 pub use prompt::{IntoPromptResult, Prompt, PromptMessage, PromptResult};
 pub use resource::{IntoResource, Resource, ResourceInfo, ResourceTemplate};
 pub use result::{IntoToolResult, Json, ToolError, ToolResult};
+pub use subscriptions::{Change, Notifier, ServerHandle};
 pub use tool::{NoArguments, Tool};
 
 pub use crate::flow::{Clock, LogLevel, Outlet, Sleep, SystemClock};

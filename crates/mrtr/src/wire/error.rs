@@ -59,6 +59,11 @@ impl RpcError {
         Self::new(-32603, 200, message)
     }
 
+    /// `-32603` with HTTP 503: the server has no room for this now.
+    pub(crate) fn busy(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(-32603, 503, message)
+    }
+
     /// `-32020` with HTTP 400: a mirrored header is missing or differs from the body.
     pub(crate) fn header_mismatch(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(-32020, 400, message)

@@ -1,6 +1,7 @@
 //! A world of two parties: a client that sends bytes, instances that answer them, a clock moved by hand.
 
 mod effects;
+pub mod listening;
 mod run;
 
 use std::sync::atomic::{AtomicU64, Ordering};

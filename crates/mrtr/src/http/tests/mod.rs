@@ -13,5 +13,8 @@ mod mount;
 mod refusals;
 mod shutdown;
 mod sockets;
+mod stream_sockets;
+mod streams;
+mod subscriptions;
 mod timers;
 mod world;
