@@ -177,10 +177,12 @@ impl<Q: Question> AskOutcome<Q> {
                     return Ok(Some(Outcome::Accepted(value)));
                 }
                 Verdict::Declined => {
+                    self.round.note_refusal();
                     self.settle(call, asked, Answer::Declined)?;
                     return Ok(Some(Outcome::Declined));
                 }
                 Verdict::Cancelled => {
+                    self.round.note_refusal();
                     self.settle(call, asked, Answer::Cancelled)?;
                     return Ok(Some(Outcome::Cancelled));
                 }

@@ -51,6 +51,8 @@ struct Core {
     over: bool,
     /// The handler is being polled: whatever it opens or settles is looked at right after that.
     polling: bool,
+    /// How many questions were declined or cancelled in this round.
+    refusals: u64,
     /// How often the handler woke itself although it had something open.
     given_way: u32,
     /// Who polls the handler; `None` once the round is over.
@@ -221,6 +223,16 @@ impl Round {
             }
             core.look_again();
         });
+    }
+
+    /// Takes note of a refusal.
+    pub(super) fn note_refusal(&self) {
+        self.update(|core| core.refusals += 1);
+    }
+
+    /// How many questions were declined or cancelled in this round.
+    pub(crate) fn refusals(&self) -> u64 {
+        self.update(|core| core.refusals)
     }
 
     /// Resolves when the round is over: to what a call that still waits then gets.

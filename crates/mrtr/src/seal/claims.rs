@@ -72,6 +72,39 @@ pub(crate) enum StateError {
     Expired,
 }
 
+impl StateError {
+    pub(crate) const ALL: [Self; 11] = [
+        Self::NotOurs,
+        Self::TooLong,
+        Self::NotBase64,
+        Self::Truncated,
+        Self::UnknownKey,
+        Self::BrokenSeal,
+        Self::Unreadable,
+        Self::OtherAudience,
+        Self::OtherPrincipal,
+        Self::OtherRequest,
+        Self::Expired,
+    ];
+
+    /// A short name, for counters.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::NotOurs => "not_ours",
+            Self::TooLong => "too_long",
+            Self::NotBase64 => "not_base64",
+            Self::Truncated => "truncated",
+            Self::UnknownKey => "unknown_key",
+            Self::BrokenSeal => "broken_seal",
+            Self::Unreadable => "unreadable",
+            Self::OtherAudience => "other_audience",
+            Self::OtherPrincipal => "other_principal",
+            Self::OtherRequest => "other_request",
+            Self::Expired => "expired",
+        }
+    }
+}
+
 impl<J> Claims<J> {
     /// Starts an operation.
     pub(crate) fn first(operation: [u8; 16], binding: Binding, journal: J) -> Self {

@@ -15,6 +15,8 @@ pub(super) struct Completed {
     pub(super) members: String,
     /// The members of its `_meta`, without the server's own.
     pub(super) meta: String,
+    /// It asks for input; nothing is final yet.
+    pub(super) is_interim: bool,
 }
 
 impl Completed {
@@ -33,12 +35,12 @@ impl Completed {
     /// A final result with these members.
     pub(super) fn final_with(members: &str) -> Self {
         let separator = if members.is_empty() { "" } else { "," };
-        Self { members: ["\"resultType\":\"complete\"", separator, members].concat(), meta: String::new() }
+        Self { members: ["\"resultType\":\"complete\"", separator, members].concat(), ..Self::default() }
     }
 
-    /// A result as it is written out here.
-    pub(super) fn written(members: String) -> Self {
-        Self { members, meta: String::new() }
+    /// A result that asks for input, as it is written out here.
+    pub(super) fn interim(members: String) -> Self {
+        Self { members, is_interim: true, ..Self::default() }
     }
 
     /// Adds a member whose value is JSON text.

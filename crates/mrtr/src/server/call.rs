@@ -7,9 +7,10 @@ use std::time::{Duration, SystemTime};
 use base64::{display::Base64Display, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tracing::{Instrument, debug, error, info_span, warn};
+use tracing::{Instrument, debug, error, field, info_span, warn};
 
 use super::answer::{Answer, Completed};
+use super::counters::{Outcome, add};
 use super::{Dispatch, Incoming, ToolResult};
 use crate::flow::{
     ClientInfo, Clock, Context, Drive, Fault, Handling, Journal, LogLevel, Notices, Outlet, Round, RoundEnd,
@@ -59,16 +60,25 @@ impl Dispatch {
         // As `Context::operation_id` writes it; nothing is written where no one listens.
         let id = Base64Display::new(&claims.operation, &URL_SAFE_NO_PAD);
         let trace = request.params.meta.as_ref().and_then(|meta| meta.traceparent());
+        let mut at_work = self.tally.begin(request.params.request_state.is_none());
         let span = info_span!(
             "operation",
             method = %call.method.name(),
             target = %call.target,
             %id,
             round = claims.round + 1,
-            traceparent = trace.as_deref()
+            traceparent = trace.as_deref(),
+            outcome = field::Empty,
         );
         let leg = Leg { request, incoming, call, clock, answers };
-        self.run(leg, claims, start, finish).instrument(span).await
+        let answer = self.run(leg, claims, start, finish).instrument(span.clone()).await;
+        at_work.outcome = match &answer {
+            Ok(completed) if completed.is_interim => Outcome::Suspended,
+            Ok(_) => Outcome::Completed,
+            Err(_) => Outcome::Failed,
+        };
+        span.record("outcome", at_work.outcome.name());
+        answer
     }
 
     /// The clock to go by: the server's own, or the transport's.
@@ -95,8 +105,8 @@ impl Dispatch {
         match opened {
             Ok(Opened::Live(claims)) => Ok(claims),
             Ok(Opened::Expired(claims, ago)) if ago <= self.limits.reask_expired => Ok(reopen(claims, ago, answers)),
-            Ok(Opened::Expired(..)) => Err(refused(StateError::Expired)),
-            Err(error) => Err(refused(error)),
+            Ok(Opened::Expired(..)) => Err(self.refused(StateError::Expired)),
+            Err(error) => Err(self.refused(error)),
         }
     }
 
@@ -126,7 +136,9 @@ impl Dispatch {
                 return Err(self.failed(Fault::Panicked(panic)));
             }
         };
-        match Drive::new(round, handling, Some(self.limits.handler_time)).await {
+        let end = Drive::new(Arc::clone(&round), handling, Some(self.limits.handler_time)).await;
+        add(&self.tally.refusals, round.refusals());
+        match end {
             RoundEnd::Finished(result) => finish(result),
             RoundEnd::Suspended(suspension) => self.suspend(call.method, claims, suspension, clock.now()),
             RoundEnd::Failed(fault) => Err(self.failed(fault)),
@@ -136,6 +148,7 @@ impl Dispatch {
     /// Seals what was settled and asks for the rest.
     fn suspend(&self, method: Method, mut claims: Claims<Journal>, suspension: Suspension, now: SystemTime) -> Answer {
         let Suspension { requests, only_waits, journal } = suspension;
+        add(&self.tally.asks, requests.len() as u64);
         if only_waits {
             claims.waits = claims.waits.saturating_add(1);
         }
@@ -170,7 +183,13 @@ impl Dispatch {
         }
         // The token's alphabet needs no escaping.
         members.extend([",\"requestState\":\"", &state, "\""]);
-        Ok(Completed::written(members))
+        Ok(Completed::interim(members))
+    }
+
+    fn refused(&self, error: StateError) -> RpcError {
+        warn!("a request state was refused: {error}");
+        self.tally.reject(error);
+        RpcError::invalid_state()
     }
 
     fn failed(&self, fault: Fault) -> RpcError {
@@ -208,11 +227,6 @@ fn reopen(mut claims: Claims<Journal>, ago: Duration, answers: &mut Answers) -> 
         entry.expire(answers.remove(&entry.key).as_deref());
     }
     claims
-}
-
-fn refused(error: StateError) -> RpcError {
-    warn!("a request state was refused: {error}");
-    RpcError::invalid_state()
 }
 
 /// The client, as the request describes it.

@@ -8,6 +8,7 @@ use tracing::debug;
 
 use super::answer::{Answer, Completed, members};
 use super::builder::Limits;
+use super::counters::{Counters, Tally};
 use super::headers::{self, HeaderSource};
 use super::list::Caching;
 use super::offers::Offers;
@@ -87,6 +88,7 @@ pub struct Dispatch {
     pub(super) subscriptions: Option<Subscriptions>,
     pub(super) page_size: usize,
     pub(super) list_caching: Caching,
+    pub(super) tally: Tally,
     /// Whether handlers' log messages go to clients that ask for them.
     pub(super) logs: bool,
     /// The member of every result's `_meta` that names the server.
@@ -123,11 +125,17 @@ impl Dispatch {
             limits: server.limits,
             page_size: server.page_size,
             list_caching: Caching { ttl_ms: millis(server.lists_fresh_for), is_public: server.lists_are_public },
+            tally: Tally::default(),
             logs: server.logs,
             subscriptions,
             server_info: info,
             discovery: written(&discovery),
         })
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> Counters {
+        self.tally.read()
     }
 
     /// Answers one message.
@@ -219,7 +227,7 @@ impl Dispatch {
     }
 
     fn complete(&self, id: &RequestId, result: &Completed) -> Reply {
-        let Completed { members, meta } = result;
+        let Completed { members, meta, .. } = result;
         let separator = if meta.is_empty() { "" } else { "," };
         let head = ["{\"jsonrpc\":\"2.0\",\"id\":", id.as_json(), ",\"result\":{", members];
         let tail = [",\"_meta\":{", meta, separator, &self.server_info, "}}}"];

@@ -6,7 +6,7 @@
 //! - `result`, `content`: what handlers return; `completion`: what half-typed arguments may become.
 //! - `offers`: all of it, checked and looked up; `list`: pages of it.
 //! - `dispatch`: one message in, one reply out; `headers`: the mirrored headers; `methods`: the requests one by one;
-//!   `call`: one leg of an operation; `caller`: work that cannot ask; `answer`: a result before it is a reply.
+//!   `call`: one leg of an operation; `caller`: work that cannot ask; `answer`: a result before it is a reply; `counters`: what was counted meanwhile.
 //! - `subscriptions`: calls that last, and tell their clients what has changed.
 //!
 //! Nothing here knows a transport. [`http`](crate::http) is a thin adapter around [`Dispatch::handle`].
@@ -18,6 +18,7 @@ mod call;
 mod caller;
 mod completion;
 mod content;
+mod counters;
 mod described;
 mod dispatch;
 #[cfg(test)]
@@ -37,6 +38,7 @@ pub use builder::{BuildError, Server};
 pub use caller::Caller;
 pub use completion::Completing;
 pub use content::{Content, ResourceContents};
+pub use counters::{Counters, RejectedStates};
 pub use described::{Annotations, Icon, Role};
 pub use dispatch::{Dispatch, Incoming, Reply};
 pub use headers::{Header, HeaderSource};
