@@ -10,7 +10,9 @@ import mcp_types as types
 from world import CANCEL, DECLINE, ROOT, accept, connect, equal, matches, refused, run, wire
 
 CONFORMANCE, INTEROP, DEMO = sys.argv[1:]
-FORM = json.loads((Path(__file__).parent.parent / "every_field.json").read_text(encoding="utf-8"))
+SHARED = Path(__file__).parent.parent
+FORM = json.loads((SHARED / "every_field.json").read_text(encoding="utf-8"))
+DEFINITIONS = json.loads((SHARED / "definitions.json").read_text(encoding="utf-8"))
 FIXTURE = "test_input_required_result_"
 SCENARIOS = {}
 
@@ -196,7 +198,7 @@ async def pages():
                 return seen
 
     async with connect(INTEROP) as (client, _):
-        tools = [["every_field", "visit"], ["even", "come_back"], ["plain"]]
+        tools = [["every_field", "visit"], ["even", "come_back"], ["described"]]
         equal(await walk(client.list_tools, "tools", "name"), tools)
         equal(await walk(client.list_prompts, "prompts", "name"), [["write_about", "second"], ["third"]])
         equal(await walk(client.list_resources, "resources", "name"), [["asks", "second"], ["third"]])
@@ -258,12 +260,55 @@ async def structured():
 
 
 @scenario
+async def output_schema():
+    result, _, _ = await call(INTEROP, "every_field", answers=[accept(**FORM["answer"])])
+    equal(result.structured_content, FORM["answer"])
+
+
+@scenario
+async def described():
+    async with connect(INTEROP) as (client, _):
+        page = await client.list_tools()
+        while "described" not in [tool.name for tool in page.tools]:
+            page = await client.list_tools(cursor=page.next_cursor)
+        (tool,) = [wire(tool) for tool in page.tools]
+        del tool["inputSchema"]
+        equal(tool, DEFINITIONS["tool"])
+        page = await client.list_resources()
+        page = await client.list_resources(cursor=page.next_cursor)
+        equal(wire(page.resources[0]), DEFINITIONS["resource"])
+
+
+@scenario
 async def header():
     async with connect(CONFORMANCE) as (client, _):
         await client.list_tools()
         for value in ("plain", " Grüße ", "=?base64?x?="):
             result = await client.call_tool("test_custom_header", {"value": value})
             equal(result.content[0].text, value)
+
+
+@scenario
+async def abandoned():
+    async with connect(CONFORMANCE) as (client, _):
+        try:
+            async with asyncio.timeout(0.03):
+                await client.call_tool("test_tool_with_progress", {})
+            raise AssertionError("not given up")
+        except TimeoutError:
+            pass
+        result = await client.call_tool("test_tool_with_progress", {})
+        equal(result.content[0].text, "Done.")
+
+
+@scenario
+async def legacy():
+    async def connected():
+        async with connect(INTEROP, mode="legacy"):
+            return "a connection"
+
+    error = await refused(connected())
+    matches(error.message, "2026-07-28")
 
 
 @scenario

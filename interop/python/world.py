@@ -22,7 +22,7 @@ def wire(model):
 
 
 @asynccontextmanager
-async def connect(url, answers=(), completion=None, asks=True, log=None):
+async def connect(url, answers=(), completion=None, asks=True, log=None, mode="auto"):
     """Yields a connected client and the list of what it was asked.
 
     `answers` are given to forms and pages in the order these are asked; `completion` is what the client's model says.
@@ -53,7 +53,7 @@ async def connect(url, answers=(), completion=None, asks=True, log=None):
     if log is not None:
         callbacks |= {"logging_callback": logging, "log_level": "debug"}
     info = types.Implementation(name="interop-python", version="1.0.0")
-    async with Client(url, client_info=info, **callbacks) as client:
+    async with Client(url, client_info=info, mode=mode, **callbacks) as client:
         yield client, asked
 
 
@@ -71,8 +71,8 @@ async def refused(call):
     """The error a call ends with."""
     try:
         result = await call
-    except MCPError as error:
-        return error
+    except (MCPError, BaseExceptionGroup) as error:
+        return innermost(error)
     raise AssertionError(f"no error, but {result!r}")
 
 
@@ -86,12 +86,13 @@ async def run(scenarios):
             print(f"ok {name}", flush=True)
         except Exception as error:
             failed += 1
-            print(f"FAIL {name}: {' '.join(told(error).split())}", flush=True)
+            why = innermost(error)
+            print(f"FAIL {name}:", *f"{type(why).__name__}: {why}".split(), flush=True)
     return failed == 0
 
 
-def told(error):
-    """The innermost cause: what is raised in a task group comes wrapped."""
+def innermost(error):
+    """What is raised in a task group comes wrapped."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return f"{type(error).__name__}: {error}"
+    return error

@@ -4,8 +4,13 @@ import { LOG_LEVEL_META_KEY } from '@modelcontextprotocol/client'
 import { ROOTS, accept, connect, equal, matches, refused, run } from './world.mjs'
 
 const [conformance, interop, demo] = process.argv.slice(2)
-const form = JSON.parse(readFileSync(new URL('../every_field.json', import.meta.url), 'utf8'))
+const form = shared('every_field.json')
+const definitions = shared('definitions.json')
 const FIXTURE = 'test_input_required_result_'
+
+function shared(name) {
+  return JSON.parse(readFileSync(new URL(`../${name}`, import.meta.url), 'utf8'))
+}
 
 /** Calls a tool with scripted answers. */
 async function call(url, name, { args = {}, ...script } = {}) {
@@ -163,7 +168,7 @@ const scenarios = {
       } while (cursor !== undefined)
       return seen
     }
-    const tools = [['every_field', 'visit'], ['even', 'come_back'], ['plain']]
+    const tools = [['every_field', 'visit'], ['even', 'come_back'], ['described']]
     equal(await pages('tools/list', 'tools', 'name'), tools)
     equal(names(await client.listTools(), 'tools', 'name'), tools.flat())
     equal(await pages('prompts/list', 'prompts', 'name'), [['write_about', 'second'], ['third']])
@@ -223,6 +228,22 @@ const scenarios = {
     equal(result.structuredContent, args)
   },
 
+  async 'output-schema'() {
+    const { client } = await connect(interop, { answers: [accept(form.answer)] })
+    await client.listTools()
+    const result = await client.callTool({ name: 'every_field', arguments: {} })
+    equal(result.structuredContent, form.answer)
+  },
+
+  async described() {
+    const { client } = await connect(interop)
+    const { tools } = await client.listTools()
+    const { inputSchema, ...described } = tools.find(({ name }) => name === 'described')
+    equal(described, definitions.tool)
+    const { resources } = await client.listResources()
+    equal(resources.find(({ name }) => name === 'third'), definitions.resource)
+  },
+
   async header() {
     const { client } = await connect(conformance)
     await client.listTools()
@@ -230,6 +251,22 @@ const scenarios = {
       const result = await client.callTool({ name: 'test_custom_header', arguments: { value } })
       equal(result.content[0].text, value)
     }
+  },
+
+  async abandoned() {
+    const { client } = await connect(conformance)
+    const faults = []
+    client.onerror = fault => faults.push(fault.message)
+    const slow = { name: 'test_tool_with_progress', arguments: {} }
+    await refused(client.callTool(slow, { signal: AbortSignal.timeout(30) }))
+    const result = await client.callTool(slow)
+    equal(result.content[0].text, 'Done.')
+    equal(faults, [], 'what went wrong')
+  },
+
+  async legacy() {
+    const error = await refused(connect(interop, { mode: 'legacy' }))
+    matches(error.message, /2026-07-28/)
   },
 
   async 'many-at-once'() {

@@ -17,11 +17,11 @@ export const said = text => ({
  * A connected client. `answers` are given to forms and pages in the order these are asked; `completion` is what its
  * model says. What was asked is kept in `asked`.
  */
-export async function connect(url, { answers = [], completion, capabilities } = {}) {
+export async function connect(url, { answers = [], completion, capabilities, mode = 'auto' } = {}) {
   const client = new Client(
     { name: 'interop-ts', version: '1.0.0' },
     {
-      versionNegotiation: { mode: 'auto' },
+      versionNegotiation: { mode },
       capabilities: capabilities ?? { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} },
     },
   )

@@ -1,12 +1,14 @@
 //! What `interop/` asks of other SDKs' clients beyond the official fixtures: `interop_server --port 8080`.
 //!
 //! A form with every kind of field, a page to visit, a rule that asks again, a round without a question, a prompt and
-//! resources that ask, and lists of several pages.
+//! resources that ask, everything a definition can say, and lists of several pages.
 
 use mrtr::flow::Outcome;
+use mrtr::server::{Annotations, Icon, Role};
 use mrtr::{Context, Json, NoArguments, Prompt, Resource, ResourceTemplate, Server, Tool, ToolError, http::ServeError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 /// Every kind of field a form can have.
 #[derive(Deserialize, JsonSchema, Serialize)]
@@ -138,23 +140,34 @@ async fn note(note: Note, cx: Context) -> Result<Option<String>, ToolError> {
     Ok(Some(format!("Note {} in a {} tone.", note.id, answer.tone)))
 }
 
+/// Its definition has every member there is.
+fn described() -> Tool {
+    Tool::new("described", async |_: NoArguments, _| "described")
+        .title("Described")
+        .description("Says all there is to say")
+        .icon(Icon::new("data:image/png;base64,AA==").mime_type("image/png").size("48x48").for_dark())
+        .annotations(json!({ "title": "Hinted", "readOnlyHint": true, "openWorldHint": false }))
+        .meta("example.com/color", "blue")
+}
+
 fn server() -> Server {
     const TOPICS: [&str; 4] = ["tea", "trains", "trees", "water"];
     let plain = |name: &str| Prompt::new(name, async |_: NoArguments, _| "Say something.");
     let asking = Prompt::new("write_about", write_about);
+    let hints = Annotations::new().audience(Role::User).priority(0.5).last_modified("2026-07-28T15:00:58Z");
     Server::new("interop", "1.0.0")
         .page_size(2)
-        .tool(Tool::new("every_field", every_field))
+        .tool(Tool::new("every_field", every_field).output::<EveryField>())
         .tool(Tool::new("visit", visit))
         .tool(Tool::new("even", even))
         .tool(Tool::new("come_back", come_back))
-        .tool(Tool::new("plain", async |_: NoArguments, _| "plain"))
+        .tool(described())
         .prompt(asking.complete("topic", async |typed| typed.among(TOPICS)))
         .prompt(plain("second"))
         .prompt(plain("third"))
         .resource(Resource::new("interop://asks", "asks", asking_resource))
         .resource(Resource::new("interop://second", "second", async |_, _| "second"))
-        .resource(Resource::new("interop://third", "third", async |_, _| "third"))
+        .resource(Resource::new("interop://third", "third", async |_, _| "third").annotations(hints).size(5))
         .resource_template(ResourceTemplate::new("interop://notes/{id}", "notes", note))
 }
 
