@@ -179,6 +179,19 @@ async def progress():
 
 
 @scenario
+async def progress_and_ask():
+    seen = []
+
+    async def callback(_progress, _total, message):
+        seen.append(message)
+
+    async with connect(INTEROP, answers=[accept(tone="dry")]) as (client, _):
+        result = await client.call_tool("step_by_step", {}, progress_callback=callback)
+        equal(result.content[0].text, "Written in a dry tone.")
+        equal(seen, ["Asking", "Asking", "Writing"], "the progress")
+
+
+@scenario
 async def log():
     seen = []
     async with connect(CONFORMANCE, log=seen) as (client, _):
@@ -198,7 +211,7 @@ async def pages():
                 return seen
 
     async with connect(INTEROP) as (client, _):
-        tools = [["every_field", "visit"], ["even", "come_back"], ["described"]]
+        tools = [["every_field", "visit"], ["even", "come_back"], ["described", "step_by_step"]]
         equal(await walk(client.list_tools, "tools", "name"), tools)
         equal(await walk(client.list_prompts, "prompts", "name"), [["write_about", "second"], ["third"]])
         equal(await walk(client.list_resources, "resources", "name"), [["asks", "second"], ["third"]])
@@ -271,7 +284,7 @@ async def described():
         page = await client.list_tools()
         while "described" not in [tool.name for tool in page.tools]:
             page = await client.list_tools(cursor=page.next_cursor)
-        (tool,) = [wire(tool) for tool in page.tools]
+        (tool,) = [wire(tool) for tool in page.tools if tool.name == "described"]
         del tool["inputSchema"]
         equal(tool, DEFINITIONS["tool"])
         page = await client.list_resources()

@@ -146,6 +146,16 @@ const scenarios = {
     equal(seen, [0, 50, 100].map(progress => [progress, 100, 'Working']), 'the progress')
   },
 
+  async 'progress-and-ask'() {
+    const { client } = await connect(interop, { answers: [accept({ tone: 'dry' })] })
+    const seen = []
+    // The client reports its own rounds through the same callback; those have no total.
+    const onprogress = ({ total, message }) => total && seen.push(message)
+    const result = await client.callTool({ name: 'step_by_step', arguments: {} }, { onprogress })
+    equal(result.content[0].text, 'Written in a dry tone.')
+    equal(seen, ['Asking', 'Asking', 'Writing'], 'the progress')
+  },
+
   async log() {
     const { client } = await connect(conformance)
     const seen = []
@@ -168,7 +178,7 @@ const scenarios = {
       } while (cursor !== undefined)
       return seen
     }
-    const tools = [['every_field', 'visit'], ['even', 'come_back'], ['described']]
+    const tools = [['every_field', 'visit'], ['even', 'come_back'], ['described', 'step_by_step']]
     equal(await pages('tools/list', 'tools', 'name'), tools)
     equal(names(await client.listTools(), 'tools', 'name'), tools.flat())
     equal(await pages('prompts/list', 'prompts', 'name'), [['write_about', 'second'], ['third']])

@@ -114,6 +114,14 @@ async fn come_back(_: NoArguments, cx: Context) -> Result<String, ToolError> {
     Ok(format!("ready in round {seen}"))
 }
 
+/// For a client that wants to know, its question is the end of a stream.
+async fn step_by_step(_: NoArguments, cx: Context) -> Result<String, ToolError> {
+    cx.progress(1.0, Some(2.0), Some("Asking"));
+    let answer: Tone = cx.elicit("tone", "Which tone?").await?;
+    cx.progress(2.0, Some(2.0), Some("Writing"));
+    Ok(format!("Written in a {} tone.", answer.tone))
+}
+
 fn told<T>(outcome: Outcome<T>, accepted: impl FnOnce(T) -> String) -> String {
     match outcome {
         Outcome::Accepted(value) => accepted(value),
@@ -162,6 +170,7 @@ fn server() -> Server {
         .tool(Tool::new("even", even))
         .tool(Tool::new("come_back", come_back))
         .tool(described())
+        .tool(Tool::new("step_by_step", step_by_step))
         .prompt(asking.complete("topic", async |typed| typed.among(TOPICS)))
         .prompt(plain("second"))
         .prompt(plain("third"))
