@@ -31,14 +31,20 @@ struct EveryField {
     size: Size,
     color: Color,
     extras: Vec<Extra>,
+    #[serde(default)]
     spare: Vec<Size>,
+    fallback: Option<Color>,
     #[schemars(length(max = 40))]
     note: Option<String>,
     #[serde(default = "standard")]
     plan: String,
+    #[serde(default = "two")]
+    copies: u8,
+    #[serde(default)]
+    urgent: bool,
 }
 
-/// Shown as its values.
+/// How large
 #[derive(Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Size {
@@ -46,7 +52,7 @@ enum Size {
     Large,
 }
 
-/// Shown by titles.
+/// Which color
 #[derive(Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Color {
@@ -67,6 +73,10 @@ enum Extra {
 
 fn standard() -> String {
     "standard".into()
+}
+
+fn two() -> u8 {
+    2
 }
 
 #[derive(Deserialize, JsonSchema)]
