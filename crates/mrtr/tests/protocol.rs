@@ -273,6 +273,8 @@ fn another_version_is_told_the_ones_there_are() {
         (status, &reply["id"], &reply["error"]["code"], &reply["error"]["data"]),
         (400, &json!(0), &json!(-32022), &data)
     );
+    let message = "Unsupported protocol version; this server speaks 2026-07-28";
+    assert_eq!(reply["error"]["message"], message, "the clients' users see no data");
 }
 
 #[test]

@@ -77,9 +77,12 @@ impl RpcError {
     }
 
     /// `-32022` with HTTP 400: another protocol revision.
+    ///
+    /// The message names the versions as well: many clients show their user nothing else.
     pub(crate) fn unsupported_version(requested: &str) -> Self {
         let requested: String = requested.chars().take(64).collect();
-        Self::new(-32022, 400, "Unsupported protocol version")
+        let spoken = SUPPORTED_VERSIONS.join(", ");
+        Self::new(-32022, 400, format!("Unsupported protocol version; this server speaks {spoken}"))
             .with_data(json!({ "supported": SUPPORTED_VERSIONS, "requested": requested }))
     }
 
