@@ -37,4 +37,5 @@ async def deploy_release(service: str, version: str, context: Context) -> str | 
 
 if __name__ == "__main__":
     app = server.streamable_http_app(json_response=True, stateless_http=True)
-    uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), loop="uvloop", http="httptools", log_level="error", access_log=False)
+    quiet = {"log_level": "error", "access_log": False}
+    uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), loop="uvloop", http="httptools", **quiet)

@@ -1,9 +1,15 @@
 // The deploy tool on the official TypeScript SDK, by hand: its state is signed with the SDK's codec for ten minutes and
-// bound to the method, the tool and its arguments. What can be made once is made once; the SDK wants a server object for each request.
+// bound to the tool and its arguments. What can be made once is made once; the SDK wants a server for each request.
 
 import { createServer } from "node:http";
 import { toNodeHandler } from "@modelcontextprotocol/node";
-import { acceptedContent, createMcpHandler, createRequestStateCodec, inputRequired, McpServer } from "@modelcontextprotocol/server";
+import {
+  acceptedContent,
+  createMcpHandler,
+  createRequestStateCodec,
+  inputRequired,
+  McpServer,
+} from "@modelcontextprotocol/server";
 import { z } from "zod";
 
 const KEY = "confirm_prod";

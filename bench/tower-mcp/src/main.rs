@@ -72,7 +72,9 @@ fn router() -> McpRouter {
         .mrtr_handler(move |cx: RequestContext, deploy: Deploy| {
             let outcome = match cx.request_state() {
                 None => ask(&codec, &form, deploy),
-                Some(state) => finish(&cx, &codec, &deploy, state).map(|text| Outcome::Complete(CallToolResult::text(text))),
+                Some(state) => {
+                    finish(&cx, &codec, &deploy, state).map(|text| Outcome::Complete(CallToolResult::text(text)))
+                }
             };
             async move { outcome }
         })
