@@ -62,7 +62,11 @@ fn open(cipher: &Aes256Gcm, token: &str) -> Vec<u8> {
 }
 
 /// The question, ready to be sent. The load calls with these arguments only.
-const QUESTION: &str = r#"{"confirm_prod":{"method":"elicitation/create","params":{"mode":"form","message":"Deploy api 4.8.1 to production?","requestedSchema":{"type":"object","properties":{"confirm":{"type":"boolean","description":"Confirm production deploy"}},"required":["confirm"]}}}}"#;
+const QUESTION: &str = concat!(
+    r#"{"confirm_prod":{"method":"elicitation/create","params":{"mode":"form","#,
+    r#""message":"Deploy api 4.8.1 to production?","requestedSchema":{"type":"object","#,
+    r#""properties":{"confirm":{"type":"boolean","description":"Confirm production deploy"}},"required":["confirm"]}}}}"#
+);
 
 #[derive(Deserialize)]
 struct Call<'a> {
