@@ -1,4 +1,5 @@
-//! What a leg costs without a transport: parsing, the state, and whole legs by how much the journal holds.
+//! What a leg costs without a transport: parsing, the state, and whole legs by how much the journal holds
+//! (by number of rounds, and by the size of a recorded step).
 //!
 //! `cargo bench -p mrtr --features __bench --bench legs` measures. For instruction counts, run the program it builds under valgrind with the
 //! argument `first-leg` or `second-leg`: then it runs that leg a thousand times, or as often as a second argument says.
@@ -54,13 +55,27 @@ async fn interview(_: NoArguments, cx: Context) -> Result<String, ToolError> {
     Ok(length.to_string())
 }
 
+#[derive(Deserialize, JsonSchema)]
+struct Keep {
+    bytes: usize,
+}
+
+/// Keeps a text in the journal, then asks twice.
+async fn keep(keep: Keep, cx: Context) -> Result<String, ToolError> {
+    let text: String = cx.step("text", async { "a".repeat(keep.bytes) }).await?;
+    let _: Note = cx.elicit("first", "Well?").await?;
+    let _: Note = cx.elicit("second", "And then?").await?;
+    Ok(text)
+}
+
 fn keys() -> Keyring {
     Keyring::new([[7; 32]]).expect("one key")
 }
 
 fn server() -> Arc<Dispatch> {
-    let server = Server::new("releases", "1.0.0").keys(keys()).clock(Arc::new(SystemClock));
+    let server = Server::new("releases", "1.0.0").keys(keys()).clock(Arc::new(SystemClock)).max_state(64 * 1024);
     let server = server.tool(Tool::new("deploy_release", deploy_release)).tool(Tool::new("interview", interview));
+    let server = server.tool(Tool::new("keep", keep));
     server.build().expect("a valid server")
 }
 
@@ -122,6 +137,14 @@ fn interview_legs(server: &Dispatch, rounds: usize) -> Vec<(Vec<u8>, usize)> {
     legs
 }
 
+/// A round in the middle of an operation whose journal holds a step of that many bytes: it opens a state and seals one.
+fn keep_leg(server: &Dispatch, bytes: usize) -> (Vec<u8>, usize) {
+    let arguments = json!({ "bytes": bytes });
+    let token = state(&leg(server, &request("keep", &arguments, None)));
+    let answers = accept("first", &json!({ "text": "a short answer" }));
+    (request("keep", &arguments, Some((&token, answers))), token.len())
+}
+
 fn benches(criterion: &mut Criterion) {
     let server = server();
     let (first, second, token) = deploy_legs(&server);
@@ -146,6 +169,11 @@ fn benches(criterion: &mut Criterion) {
         let (body, state) = &legs[round - 1];
         let name = format!("round/{round:02}, state of {state}");
         criterion.bench_function(&name, |bencher| bencher.iter(|| leg(&server, black_box(body))));
+    }
+    for bytes in [100, 1024, 8 * 1024] {
+        let (body, state) = keep_leg(&server, bytes);
+        let name = format!("journal/{bytes} bytes, state of {state}");
+        criterion.bench_function(&name, |bencher| bencher.iter(|| leg(&server, black_box(&body))));
     }
 }
 
