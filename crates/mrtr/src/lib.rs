@@ -53,6 +53,8 @@
 pub mod bench;
 pub mod flow;
 pub mod form;
+#[cfg(any(feature = "http", feature = "stdio"))]
+mod runtime;
 mod seal;
 pub mod server;
 #[doc(hidden)]

@@ -9,10 +9,10 @@ use http_body::Body;
 use super::{
     admission::Admission,
     body::{self, BodyLimits, ResponseBody, empty_response, json_response},
-    clock::TokioClock,
     negotiate,
     refusal::Refusal,
 };
+use crate::runtime::TokioClock;
 use crate::seal::Principal;
 use crate::server::{Clock, Dispatch, Incoming, Reply};
 

@@ -27,7 +27,6 @@
 mod accept;
 mod admission;
 mod body;
-mod clock;
 mod endpoint;
 mod headers;
 mod linger;
@@ -35,13 +34,13 @@ mod negotiate;
 mod refusal;
 mod serve;
 mod service;
-mod signal;
 #[cfg(test)]
 mod tests;
 
+pub use crate::runtime::TokioClock;
+
 pub use self::{
     body::ResponseBody,
-    clock::TokioClock,
     serve::{HttpServer, ServeError},
     service::McpService,
 };
