@@ -65,6 +65,8 @@ pub mod wire;
 pub mod client;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "stdio")]
+pub mod stdio;
 
 pub use flow::{Context, ContextError, LogLevel, Outcome};
 pub use seal::{Keyring, KeyringError, Principal};
