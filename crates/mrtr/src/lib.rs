@@ -35,7 +35,7 @@
 //! |---|---|
 //! | writing tools | [`Context`], [`Tool`], [`ToolError`] |
 //! | forms and their rules | [`form`] |
-//! | serving | [`Server`], [`http`] |
+//! | serving | [`Server`], [`http`], [`stdio`] |
 //! | calling | [`client`] |
 //! | keys and what a state promises | [`Keyring`], `docs/state-format.md` |
 //! | who the caller is | [`Principal`] |
@@ -43,10 +43,10 @@
 //!
 //! # Features
 //!
-//! `http` (default) serves over Streamable HTTP; `client` calls servers. Without either, the engine is left: it does no
-//! I/O and needs no runtime.
+//! `http` (default) serves over Streamable HTTP; `stdio` serves over stdin and stdout; `client` calls servers. Without any
+//! of them, the engine is left: it does no I/O and needs no runtime.
 
-#![cfg_attr(not(all(feature = "http", feature = "client")), allow(rustdoc::broken_intra_doc_links))]
+#![cfg_attr(not(all(feature = "http", feature = "stdio", feature = "client")), allow(rustdoc::broken_intra_doc_links))]
 
 #[cfg(feature = "__bench")]
 #[doc(hidden)]

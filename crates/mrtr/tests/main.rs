@@ -20,6 +20,8 @@ mod protocol;
 mod questions;
 mod regression;
 mod replay;
+#[cfg(all(feature = "stdio", unix))]
+mod stdio;
 mod threads;
 mod tools;
 mod waits;
