@@ -214,12 +214,13 @@ const DEMO_SERVER_HELP: &str = r#"Examples:
       '"io.modelcontextprotocol/clientCapabilities":{}}}}' |
       mrtr demo-server --stdio
 
-The first line on stdout says where it listens. With --stdio nothing is on
-stdout but messages; clients that start their servers want this command:
-mrtr demo-server --stdio. MRTR_KEYS holds the keys that
-seal request states; all instances of a fleet need the same. Without it a random
-key is made, and only this process can go on with what it asked. RUST_LOG says
-how much is logged to stderr."#;
+The first line on stdout says where it listens; with --stdio nothing is on
+stdout but messages, and a client that starts its servers wants this command:
+mrtr demo-server --stdio
+
+MRTR_KEYS holds the keys that seal request states; all instances of a fleet need
+the same. Without it a random key is made, and only this process can go on with
+what it asked. RUST_LOG says how much is logged to stderr."#;
 
 const KEYGEN_HELP: &str = "\
 Examples:

@@ -9,7 +9,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Semaphore;
-use tokio::task::{JoinError, JoinSet};
 
 use super::calls::{Calls, Room, Serial};
 use super::lines::{Line, Lines};
@@ -34,7 +33,7 @@ where
     W: AsyncWrite + Unpin,
 {
     let calls = Arc::new(Calls::new(options.room()));
-    let mut connection = Connection::new(dispatch, options, Arc::clone(&calls));
+    let connection = Connection::new(dispatch, options, Arc::clone(&calls));
     let (mut stop, mut writing) = (pin!(stop), pin!(write(&calls, writer)));
     let mut is_stopped = false;
     let read = tokio::select! {
@@ -71,17 +70,16 @@ struct Connection<'a> {
     calls: Arc<Calls>,
     /// As many as calls may be at work.
     slots: Arc<Semaphore>,
-    tasks: JoinSet<()>,
 }
 
 impl<'a> Connection<'a> {
     fn new(dispatch: Arc<Dispatch>, options: &'a Options, calls: Arc<Calls>) -> Self {
         let slots = Arc::new(Semaphore::new(options.max_running));
-        Self { dispatch, options, clock: Arc::new(TokioClock), calls, slots, tasks: JoinSet::new() }
+        Self { dispatch, options, clock: Arc::new(TokioClock), calls, slots }
     }
 
     /// Reads to the end of the input, no faster than the client takes its replies.
-    async fn read(&mut self, mut lines: Lines<impl AsyncRead + Unpin>) -> Result<(), ServeError> {
+    async fn read(&self, mut lines: Lines<impl AsyncRead + Unpin>) -> Result<(), ServeError> {
         loop {
             self.calls.room().await;
             match lines.next().await.map_err(ServeError::Read)? {
@@ -92,13 +90,10 @@ impl<'a> Connection<'a> {
                 }
                 None => return Ok(()),
             }
-            while let Some(ended) = self.tasks.try_join_next() {
-                report_panic(ended);
-            }
         }
     }
 
-    async fn take(&mut self, line: Bytes) {
+    async fn take(&self, line: Bytes) {
         match Message::parse(&line) {
             Ok(Message::Request(request)) => match self.calls.open(&request, line.len()) {
                 Some(serial) => self.start(serial, line.clone()),
@@ -118,18 +113,18 @@ impl<'a> Connection<'a> {
     }
 
     /// Answers a call in a task of its own, as soon as one of the slots is free.
-    fn start(&mut self, serial: Serial, line: Bytes) {
+    fn start(&self, serial: Serial, line: Bytes) {
         let (dispatch, slots) = (Arc::clone(&self.dispatch), Arc::clone(&self.slots));
         let (clock, principal) = (Arc::clone(&self.clock), self.options.principal.clone());
         let answering = Answering { calls: Arc::clone(&self.calls), serial };
-        let task = self.tasks.spawn(async move {
+        let task = tokio::spawn(async move {
             let slot = slots.acquire_owned().await.expect("never closed");
             let outlet = Arc::new(CallOutlet { calls: Arc::clone(&answering.calls), serial });
             let incoming = Incoming::new(&line).principal(principal).clock(clock).outlet(outlet);
             let reply = dispatch.handle(incoming).await;
             answering.calls.reply(serial, reply.body, slot);
         });
-        self.calls.runs(serial, task);
+        self.calls.runs(serial, task.abort_handle());
     }
 
     fn cancel(&self, line: &[u8]) {
@@ -152,7 +147,7 @@ impl Drop for Connection<'_> {
     }
 }
 
-/// A call at work. If its task ends without a reply it is answered all the same.
+/// A call at work. If its task ends without a reply, by a panic, it is answered all the same.
 struct Answering {
     calls: Arc<Calls>,
     serial: Serial,
@@ -160,6 +155,9 @@ struct Answering {
 
 impl Drop for Answering {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            tracing::error!("a call's task panicked");
+        }
         self.calls.fail(self.serial);
     }
 }
@@ -222,15 +220,6 @@ fn push_line(batch: &mut Vec<u8>, message: &[u8]) {
 fn is_gone(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected};
     matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected)
-}
-
-/// A panic below a call is the end of that call only.
-fn report_panic(ended: Result<(), JoinError>) {
-    if let Err(error) = ended
-        && error.is_panic()
-    {
-        tracing::error!(%error, "a call's task failed");
-    }
 }
 
 impl Options {

@@ -1,8 +1,9 @@
 //! Lines in, lines out.
 
+use proptest::prelude::*;
 use serde_json::{Value, json, value::RawValue};
 
-use super::world::{Client, call, server, text};
+use super::world::{Client, call, cancel, message, server, text, told};
 use crate::{Context, Json, NoArguments, Tool};
 
 /// What a message that is refused gets: code and id.
@@ -90,4 +91,36 @@ async fn a_client_of_an_older_revision_is_told_which_one_this_is() {
     let refusal = client.read().await;
     assert_eq!(refusal["error"]["code"], -32022);
     assert_eq!(refusal["error"]["data"]["supported"], json!(["2026-07-28"]));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 100, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_is_read_only_messages_are_written(pieces in prop::collection::vec(piece(), 0..12)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        let mut output = Vec::new();
+        runtime.block_on(server([]).max_line(500).serve(&pieces.concat()[..], &mut output)).unwrap();
+        let output = String::from_utf8(output).unwrap();
+        prop_assert!(output.is_empty() || output.ends_with('\n'));
+        output.lines().for_each(|line| drop(message(line)));
+    }
+}
+
+/// Something a client may write: proper lines, lines cut off, bytes.
+fn piece() -> impl Strategy<Value = Vec<u8>> {
+    let line = |message: Value| Just(format!("{message}\n").into_bytes());
+    let cut = (0..200_usize)
+        .prop_map(|end| told(call(1, "wait", json!({ "ms": 5 }))).to_string().into_bytes()[..end].to_vec());
+    prop_oneof![
+        line(told(call(1, "wait", json!({ "ms": 5 })))),
+        line(call("a", "deploy", json!({}))),
+        line(call(2, "panics not", json!({}))),
+        line(cancel(1)),
+        Just(b"\n".to_vec()),
+        Just(b"\r\n".to_vec()),
+        cut,
+        Just(vec![b'x'; 600]),
+        prop::collection::vec(any::<u8>(), 0..50),
+    ]
 }

@@ -1,5 +1,6 @@
 //! More than anybody can take: clients that do not read, handlers that do not stop, requests without end.
 
+use std::collections::HashSet;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -120,6 +121,34 @@ async fn a_flood_of_progress_is_dropped_where_it_does_not_fit_and_harms_nobody()
     let progress = rest.iter().filter(|message| message["method"] == "notifications/progress").count();
     assert!((1..=64).contains(&progress), "{progress}");
     assert!([1, 2].iter().all(|id| rest.iter().any(|message| message["id"] == *id)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn on_many_threads_every_request_has_one_reply_and_a_cancelled_one_at_most_one() {
+    let mut client = Client::of(server([]).max_running(8));
+    let mut said = Vec::new();
+    for id in 0..900_u64 {
+        client.send(told(call(id, "wait", json!({ "ms": id % 3 })))).await;
+        if id % 3 == 0 {
+            client.send(cancel(id)).await;
+        }
+        // Reading along, so that the pipes do not fill up.
+        while let Some(message) = client.read_now().await {
+            said.push(message);
+        }
+    }
+    let (rest, served) = client.end().await;
+    served.unwrap();
+    said.extend(rest);
+
+    let mut ended = HashSet::new();
+    for message in said {
+        match message["params"]["progressToken"].as_u64() {
+            Some(id) => assert!(!ended.contains(&id), "{id} goes on after its reply"),
+            None => assert!(ended.insert(message["id"].as_u64().unwrap()), "{message} is a second reply"),
+        }
+    }
+    assert!((0..900).all(|id| id % 3 == 0 || ended.contains(&id)));
 }
 
 #[tokio::test(start_paused = true)]

@@ -155,6 +155,12 @@ impl Client {
         message(&line)
     }
 
+    /// A message, if one is there already.
+    pub(super) async fn read_now(&mut self) -> Option<Value> {
+        let line = timeout(Duration::ZERO, self.output.next_line()).await.ok()?;
+        Some(message(&line.unwrap().expect("not the end")))
+    }
+
     /// Asserts that the server says nothing.
     pub(super) async fn nothing(&mut self) {
         let line = timeout(SOON, self.output.next_line()).await;
@@ -183,7 +189,7 @@ impl Client {
 
 /// A line as the message it must be.
 #[track_caller]
-fn message(line: &str) -> Value {
+pub(super) fn message(line: &str) -> Value {
     let message: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
     assert_eq!(message["jsonrpc"], "2.0", "{line}");
     message
