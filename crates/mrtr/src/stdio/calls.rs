@@ -207,6 +207,8 @@ impl Calls {
         subscriptions.sort_unstable();
         let ended: Vec<Call> = subscriptions.into_iter().filter_map(|serial| state.silence(serial)).collect();
         for call in &ended {
+            // The result of `basic/patterns/subscriptions#graceful-closure` has its place behind this one, should a server
+            // want to send both; it is for whoever answers `subscriptions/listen` to make.
             state.say(torn_down(&call.id));
         }
         drop(state);

@@ -149,7 +149,7 @@ impl StdioServer {
 impl Server {
     /// Builds the server and serves this process's stdin and stdout until the input ends, or SIGTERM or Ctrl-C.
     ///
-    /// The whole of a `main`, with the defaults of [`StdioServer`](crate::stdio::StdioServer). Running calls finish
+    /// The whole of a `main`, with the defaults of [`StdioServer`]. Running calls finish
     /// before it returns, for at most 5 seconds. Nothing else may write to stdout: logs go to stderr.
     ///
     /// ```no_run
@@ -161,7 +161,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// When the server's definition is wrong, and those of [`StdioServer::run`](crate::stdio::StdioServer::run).
+    /// When the server's definition is wrong, and those of [`StdioServer::run`].
     pub async fn serve_stdio(self) -> Result<(), ServeError> {
         StdioServer::new(self.build().map_err(ServeError::Build)?).run().await
     }
