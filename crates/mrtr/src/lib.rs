@@ -43,8 +43,8 @@
 //!
 //! # Features
 //!
-//! `http` (default) serves over Streamable HTTP; `stdio` serves over stdin and stdout; `client` calls servers. Without any
-//! of them, the engine is left: it does no I/O and needs no runtime.
+//! `http` (default) serves over Streamable HTTP; `stdio` serves over stdin and stdout; `client` calls servers. Without
+//! any of them, the engine is left: it does no I/O and needs no runtime.
 
 #![cfg_attr(not(all(feature = "http", feature = "stdio", feature = "client")), allow(rustdoc::broken_intra_doc_links))]
 

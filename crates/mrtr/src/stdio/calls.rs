@@ -151,7 +151,7 @@ impl Calls {
         true
     }
 
-    /// Whether the call can tell more; if not, the task is woken when it can. Who has no call any more waits for nothing.
+    /// Whether the call can tell more; if not, the task is woken when it can. Nobody waits for a call that has ended.
     pub(super) fn poll_tell(&self, serial: Serial, task: &mut Task<'_>) -> Poll<()> {
         let mut state = self.lock();
         let Some(call) = state.open.get_mut(&serial).filter(|call| !call.is_replied) else { return Poll::Ready(()) };
@@ -207,8 +207,8 @@ impl Calls {
         subscriptions.sort_unstable();
         let ended: Vec<Call> = subscriptions.into_iter().filter_map(|serial| state.silence(serial)).collect();
         for call in &ended {
-            // The result of `basic/patterns/subscriptions#graceful-closure` has its place behind this one, should a server
-            // want to send both; it is for whoever answers `subscriptions/listen` to make.
+            // The result of `basic/patterns/subscriptions#graceful-closure` has its place behind this one; it is for
+            // whoever answers `subscriptions/listen` to make.
             state.say(torn_down(&call.id));
         }
         drop(state);

@@ -8,7 +8,8 @@
 //!
 //! - [`Server::serve_stdio`](crate::server::Server::serve_stdio) serves this process's stdin and stdout until the input
 //!   ends, or SIGTERM or Ctrl-C;
-//! - [`StdioServer`] has settings, and serves any other pair of streams: a Unix socket, a TCP connection, a test's pipe.
+//! - [`StdioServer`] has settings, and serves any other pair of streams: a Unix socket, a TCP connection, a test's
+//!   pipe.
 //!
 //! ```
 //! use mrtr::{Context, NoArguments, Server, Tool, stdio::StdioServer};
@@ -39,17 +40,17 @@
 //! # Calls
 //!
 //! Every request runs in a task of its own, and replies are written in the order they are ready: a slow one holds up no
-//! other. `notifications/cancelled` drops a call, and nothing is written for it any more. A request whose id is that of a
-//! call still at work is refused.
+//! other. `notifications/cancelled` drops a call, and nothing is written for it any more. A request whose id is that of
+//! a call still at work is refused.
 //!
-//! Everything is bounded. A client that does not read its replies is not read from either, once enough of them wait; what
-//! a handler tells while it runs is then dropped. Of requests beyond those that may run at once, a good number is read
-//! ahead, so that a cancellation behind them is heard.
+//! Everything is bounded. A client that does not read its replies is not read from either, once enough of them wait;
+//! what a handler tells while it runs is then dropped. Of requests beyond those that may run at once, a good number is
+//! read ahead, so that a cancellation behind them is heard.
 //!
 //! # Who the caller is
 //!
-//! Over stdin and stdout it is whoever started the process, so there is no [`Principal`](crate::Principal). A server that
-//! knows who is at the other end of a socket says so with [`StdioServer::principal`].
+//! Over stdin and stdout it is whoever started the process, so there is no [`Principal`](crate::Principal). A server
+//! that knows who is at the other end of a socket says so with [`StdioServer::principal`].
 //!
 //! # The end
 //!

@@ -117,8 +117,8 @@ impl StdioServer {
     /// Serves these streams until the input ends or the output is closed by its reader.
     ///
     /// At the end of the input subscriptions end, running calls finish and their replies are written, within the
-    /// [drain timeout](Self::drain_timeout). A broken output drops everything at once; it is no error, the client is gone.
-    /// Dropping the future does the same.
+    /// [drain timeout](Self::drain_timeout). A broken output drops everything at once; it is no error, the client is
+    /// gone. Dropping the future does the same.
     ///
     /// # Errors
     ///
