@@ -34,8 +34,10 @@
 //! | for | see |
 //! |---|---|
 //! | writing tools | [`Context`], [`Tool`], [`ToolError`] |
+//! | prompts and resources | [`Prompt`], [`Resource`], [`ResourceTemplate`] |
 //! | forms and their rules | [`form`] |
 //! | serving | [`Server`], [`http`], [`stdio`] |
+//! | telling clients what changed | [`ServerHandle`](server::ServerHandle) |
 //! | calling | [`client`] |
 //! | keys and what a state promises | [`Keyring`], `docs/state-format.md` |
 //! | who the caller is | [`Principal`] |
@@ -43,10 +45,14 @@
 //!
 //! # Features
 //!
-//! `http` (default) serves over Streamable HTTP; `stdio` serves over stdin and stdout; `client` calls servers. Without
-//! any of them, the engine is left: it does no I/O and needs no runtime.
+//! `http` (default) serves over Streamable HTTP; `jwt` adds to it an authenticator for access tokens that are JSON Web
+//! Tokens; `stdio` serves over stdin and stdout; `client` calls servers. Without any, the engine is left: it does no I/O
+//! and needs no runtime.
 
-#![cfg_attr(not(all(feature = "http", feature = "stdio", feature = "client")), allow(rustdoc::broken_intra_doc_links))]
+#![cfg_attr(
+    not(all(feature = "http", feature = "stdio", feature = "client", feature = "jwt")),
+    allow(rustdoc::broken_intra_doc_links)
+)]
 
 #[cfg(feature = "__bench")]
 #[doc(hidden)]
@@ -67,10 +73,14 @@ pub mod client;
 pub mod http;
 #[cfg(feature = "stdio")]
 pub mod stdio;
+#[cfg(any(feature = "client", feature = "jwt"))]
+mod tls;
 
 pub use flow::{Context, ContextError, LogLevel, Outcome};
 pub use seal::{Keyring, KeyringError, Principal};
-pub use server::{IntoToolResult, Json, NoArguments, Server, Tool, ToolError, ToolResult};
+pub use server::{
+    IntoToolResult, Json, NoArguments, Prompt, Resource, ResourceTemplate, Server, Tool, ToolError, ToolResult,
+};
 
 /// The README's code, compiled.
 #[cfg(all(doctest, feature = "http", feature = "client"))]

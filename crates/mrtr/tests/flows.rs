@@ -303,7 +303,7 @@ fn whatever_a_handler_logs_says_which_operation_and_round_it_is() {
         id = asked.accept("confirm", json!({ "confirm": true })).text();
     });
     for round in [1, 2] {
-        let span = format!("operation{{tool=t id={id} round={round}}}");
+        let span = format!("operation{{method=tools/call target=t id={id} round={round}}}");
         let line = log.lines().find(|line| line.contains(&span)).unwrap_or_else(|| panic!("no {span} in {log}"));
         assert!(line.ends_with("at work"), "{line}");
     }

@@ -6,13 +6,16 @@
 mod attacks;
 mod cases;
 mod clients;
+mod completion;
 mod drift;
 mod flows;
 mod fuzz;
 mod headers;
 mod laws;
 mod limits;
+mod lists;
 mod offers;
+mod prompts;
 mod properties;
 #[cfg(feature = "client")]
 mod properties_client;
@@ -20,8 +23,11 @@ mod protocol;
 mod questions;
 mod regression;
 mod replay;
+mod resources;
+mod results;
 #[cfg(all(feature = "stdio", unix))]
 mod stdio;
+mod subscriptions;
 mod threads;
 mod tools;
 mod waits;

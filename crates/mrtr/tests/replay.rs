@@ -356,7 +356,7 @@ fn a_handler_that_takes_too_long_is_stopped() {
     let world = World::of(|server| server.tool(tool.clone()).handler_time(Duration::from_secs(5)));
     let log = logged(|| {
         let error = world.call("t", json!({})).errors(-32603).clone();
-        assert_eq!(error["message"], "the tool took too long and was stopped");
+        assert_eq!(error["message"], "the call took too long and was stopped");
     });
     assert!(log.contains("took too long") && log.contains("limit=5s"), "{log}");
     drop((world, tool));

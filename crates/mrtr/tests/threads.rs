@@ -35,7 +35,7 @@ fn accept(asked: &Value) -> Value {
 /// Runs an operation to its end. Tasks race, so a question may be asked again; not for ever.
 async fn to_the_result(world: &World) -> String {
     let mut reply = leg(world, &everything(), json!({})).await;
-    for _ in 0..8 {
+    for _ in 0..30 {
         if reply["result"]["resultType"] != "input_required" {
             break;
         }

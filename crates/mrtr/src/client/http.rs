@@ -2,15 +2,11 @@
 
 use std::error::Error as StdError;
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use ::http::header::CONTENT_TYPE;
 use futures_util::{StreamExt, TryStreamExt};
 use reqwest::redirect::Policy;
-use rustls::ClientConfig;
-use rustls::crypto::{CryptoProvider, ring};
-use rustls_platform_verifier::Verifier;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use sse_stream::SseByteStream;
@@ -18,6 +14,7 @@ use thiserror::Error;
 use url::Url;
 
 use super::{BoxFuture, Incoming, Outgoing, Transport, TransportError};
+use crate::tls;
 use crate::wire::json::Object;
 
 /// A transport over HTTP/1.1, in the clear or over TLS.
@@ -68,7 +65,7 @@ impl HttpTransport {
             });
         }
         parsed.set_fragment(None);
-        let tls = tls_config(parsed.scheme() == "https").map_err(|error| invalid(error.to_string()))?;
+        let tls = tls::config(parsed.scheme() == "https").map_err(|error| invalid(error.to_string()))?;
         let client = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
             .redirect(Policy::none())
@@ -232,18 +229,6 @@ fn with_scheme(text: &str) -> String {
     let url = format!("http://{text}");
     let is_meant = !text.contains("://") && !text.contains('@') && Url::parse(&url).is_ok();
     if is_meant { format!(", did you mean {url:?}?") } else { String::new() }
-}
-
-/// Builds the TLS configuration with its own crypto provider: a library does not install one for the whole process.
-fn tls_config(trust_platform: bool) -> Result<ClientConfig, rustls::Error> {
-    let provider: Arc<CryptoProvider> = Arc::new(ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
-    if trust_platform {
-        let verifier = Arc::new(Verifier::new(provider)?);
-        return Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth());
-    }
-    // Plain HTTP needs no trust store, and a machine without one can still call a local server. Nothing is trusted then.
-    Ok(builder.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
 }
 
 /// Returns what the system said, below the layers that pass it on.

@@ -13,6 +13,7 @@ use hyper_util::{
     server::graceful::GracefulShutdown,
 };
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     task::{JoinError, JoinSet},
 };
@@ -28,6 +29,9 @@ use super::{
 /// How long accepting rests after the system refused to, typically because no file descriptor is left.
 const REST: Duration = Duration::from_millis(50);
 
+/// How often calls that would go on for ever are told to end, once the server is.
+const REMINDER: Duration = Duration::from_millis(50);
+
 /// Serves connections until `stop` is ready, then lets running calls finish within the drain timeout.
 pub(super) async fn run<H: Handle>(
     listener: TcpListener,
@@ -42,6 +46,9 @@ pub(super) async fn run<H: Handle>(
         tokio::select! {
             () = &mut stop => break,
             (stream, peer) = accept(&listener) => {
+                if let Err(error) = stream.set_nodelay(true) {
+                    tracing::debug!(%peer, %error, "cannot set TCP_NODELAY");
+                }
                 let connection = graceful.watch(connection(stream, endpoint.clone(), options));
                 connections.spawn(async move {
                     if let Err(error) = connection.await {
@@ -55,7 +62,7 @@ pub(super) async fn run<H: Handle>(
 
     // From here on the system refuses new connections.
     drop(listener);
-    drain(graceful, connections, options.drain_timeout).await;
+    drain(graceful, connections, &endpoint, options.drain_timeout).await;
 }
 
 /// The next connection; a failure to accept is waited out, never the end of the server.
@@ -78,17 +85,15 @@ fn is_about_one_peer(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-fn connection<H: Handle>(
-    stream: TcpStream,
+/// HTTP/1.1 on one connection, up to its end.
+pub(super) fn connection<H: Handle, S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
     endpoint: Endpoint<H>,
     options: &Options,
 ) -> http1::Connection<
-    TokioIo<Linger<TcpStream>>,
-    impl HttpService<Incoming, ResBody = ResponseBody, Error = Infallible, Future: Send> + use<H>,
+    TokioIo<Linger<S>>,
+    impl HttpService<Incoming, ResBody = ResponseBody, Error = Infallible, Future: Send> + use<H, S>,
 > {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "cannot set TCP_NODELAY");
-    }
     let path = options.path.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let (endpoint, path) = (endpoint.clone(), path.clone());
@@ -101,6 +106,9 @@ fn connection<H: Handle>(
 }
 
 async fn route<H: Handle>(endpoint: &Endpoint<H>, path: &str, request: Request<Incoming>) -> Response<ResponseBody> {
+    if let Some(document) = endpoint.metadata(path, &request) {
+        return document;
+    }
     if request.uri().path() != path {
         return Refusal::PathUnknown { endpoint: path.to_owned() }.into_response();
     }
@@ -108,16 +116,35 @@ async fn route<H: Handle>(endpoint: &Endpoint<H>, path: &str, request: Request<I
 }
 
 /// Waits for the running calls; those that outlast the timeout are dropped with their connections.
-async fn drain(graceful: GracefulShutdown, mut connections: JoinSet<()>, timeout: Duration) {
+async fn drain<H: Handle>(
+    graceful: GracefulShutdown,
+    mut connections: JoinSet<()>,
+    endpoint: &Endpoint<H>,
+    timeout: Duration,
+) {
     let finished = async {
         graceful.shutdown().await;
         while let Some(ended) = connections.join_next().await {
             report_panic(ended);
         }
     };
+    let finished = async {
+        tokio::select! {
+            () = finished => {}
+            () = end_lasting_calls(endpoint) => {}
+        }
+    };
     if tokio::time::timeout(timeout, finished).await.is_err() {
         tracing::warn!(connections = connections.len(), "drain timeout is over; dropping what still runs");
         connections.shutdown().await;
+    }
+}
+
+/// Goes on ending calls that would last: one that was still on its way when the server was told to stop may come yet.
+async fn end_lasting_calls<H: Handle>(endpoint: &Endpoint<H>) {
+    loop {
+        endpoint.end_lasting_calls();
+        tokio::time::sleep(REMINDER).await;
     }
 }
 

@@ -1,4 +1,4 @@
-//! Bodies in and out: reading a bounded request body, building a JSON response.
+//! Bodies in and out: reading a bounded request body, building a response of JSON or of events.
 
 use std::{
     convert::Infallible,
@@ -12,28 +12,54 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, Full};
 
-use super::refusal::Refusal;
+use super::{events::Events, limits::Permit, refusal::Refusal};
 
 /// The body of every response; reading it never fails.
 ///
-/// Today it is whole and in memory. That is not part of the type, so replies may stream one day.
+/// It is whole and in memory, or the stream of a call that is still at work: dropping that one cancels the call.
 #[derive(Debug)]
-pub struct ResponseBody(Full<Bytes>);
+pub struct ResponseBody {
+    content: Content,
+    /// The call counts as open while its response is being written; it ends first.
+    permit: Option<Permit>,
+}
+
+#[derive(Debug)]
+enum Content {
+    Whole(Full<Bytes>),
+    Events(Box<Events>),
+}
+
+impl ResponseBody {
+    /// Keeps a call open until this body is dropped.
+    pub(super) fn hold(&mut self, permit: Option<Permit>) {
+        self.permit = permit;
+    }
+}
 
 impl Body for ResponseBody {
     type Data = Bytes;
     type Error = Infallible;
 
     fn poll_frame(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Pin::new(&mut self.0).poll_frame(task)
+        match &mut self.content {
+            Content::Whole(whole) => Pin::new(whole).poll_frame(task),
+            Content::Events(events) => Pin::new(events).poll_frame(task),
+        }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.is_end_stream()
+        match &self.content {
+            Content::Whole(whole) => whole.is_end_stream(),
+            Content::Events(events) => events.is_end_stream(),
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.0.size_hint()
+        match &self.content {
+            Content::Whole(whole) => whole.size_hint(),
+            Content::Events(events) => events.size_hint(),
+        }
     }
 }
 
@@ -113,15 +139,28 @@ where
 
 /// A response of this status with a JSON text.
 pub(super) fn json_response(status: StatusCode, json: Bytes) -> Response<ResponseBody> {
-    let mut response = Response::new(ResponseBody(Full::new(json)));
-    *response.status_mut() = status;
+    let mut response = respond(status, Content::Whole(Full::new(json)));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
 /// A response of this status and nothing else.
 pub(super) fn empty_response(status: StatusCode) -> Response<ResponseBody> {
-    let mut response = Response::new(ResponseBody(Full::default()));
+    respond(status, Content::Whole(Full::default()))
+}
+
+/// A response that streams. Proxies are told to keep nothing, neither for later nor to send it in one piece.
+pub(super) fn event_response(events: Events) -> Response<ResponseBody> {
+    let mut response = respond(StatusCode::OK, Content::Events(Box::new(events)));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+fn respond(status: StatusCode, content: Content) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody { content, permit: None });
     *response.status_mut() = status;
     response
 }

@@ -1,14 +1,17 @@
-//! One request, start to end: who asks, is it a JSON POST, read the body, hand it on, wrap the reply.
+//! One request until its message is there: may it come in, who asks, is it a JSON POST, read the body, hand it on.
 
 use std::{sync::Arc, time::Duration};
 
-use bytes::{Buf, Bytes};
-use http::{HeaderMap, Request, Response, StatusCode};
+use bytes::Buf;
+use http::{HeaderMap, Request, Response, request::Parts};
 use http_body::Body;
 
 use super::{
     admission::Admission,
-    body::{self, BodyLimits, ResponseBody, empty_response, json_response},
+    auth::Auth,
+    body::{self, BodyLimits, ResponseBody},
+    exchange::{self, Asked},
+    limits::{Limiter, Permit},
     negotiate,
     refusal::Refusal,
 };
@@ -19,11 +22,18 @@ use crate::server::{Clock, Dispatch, Incoming, Reply};
 /// What answers messages: [`Dispatch`], or a stand-in where the transport itself is under test.
 pub(super) trait Handle: Send + Sync + 'static {
     fn handle(&self, incoming: Incoming<'_>) -> impl Future<Output = Reply> + Send;
+
+    /// Ends the calls that would go on for ever; the server is told to stop.
+    fn end_lasting_calls(&self) {}
 }
 
 impl Handle for Dispatch {
     fn handle(&self, incoming: Incoming<'_>) -> impl Future<Output = Reply> + Send {
         Self::handle(self, incoming)
+    }
+
+    fn end_lasting_calls(&self) {
+        self.close_subscriptions();
     }
 }
 
@@ -40,16 +50,23 @@ pub(super) struct Endpoint<H> {
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
     pub(super) admission: Admission,
+    pub(super) auth: Auth,
+    pub(super) limits: Option<Arc<Limiter>>,
     pub(super) body: BodyLimits,
     pub(super) response_headers: HeaderMap,
+    /// After how much silence a stream says that it is still there; zero for never.
+    pub(super) keep_alive: Duration,
 }
 
 impl Default for Rules {
     fn default() -> Self {
         Self {
             admission: Admission::default(),
+            auth: Auth::default(),
+            limits: None,
             body: BodyLimits { bytes: 4 * 1024 * 1024, time: Duration::from_secs(30) },
             response_headers: HeaderMap::new(),
+            keep_alive: Duration::from_secs(15),
         }
     }
 }
@@ -71,19 +88,21 @@ impl<H> Endpoint<H> {
 }
 
 impl<H: Handle> Endpoint<H> {
-    /// Answers one request. Dropping the future cancels the call behind it.
+    /// Ends the calls that would go on for ever, so that a server can stop.
+    pub(super) fn end_lasting_calls(&self) {
+        self.handle.end_lasting_calls();
+    }
+
+    /// Answers one request. Dropping the future cancels the call behind it; so does dropping a body that streams.
     pub(super) async fn respond<B>(&self, request: Request<B>) -> Response<ResponseBody>
     where
         B: Body<Data: Buf>,
     {
-        let mut response = self.answer(request).await.unwrap_or_else(|refusal| {
+        let response = self.answer(request).await.unwrap_or_else(|refusal| {
             tracing::debug!(%refusal, "refused a request");
             refusal.into_response()
         });
-        for (name, value) in &self.rules.response_headers {
-            response.headers_mut().entry(name).or_insert_with(|| value.clone());
-        }
-        response
+        self.finish(response)
     }
 
     async fn answer<B>(&self, request: Request<B>) -> Result<Response<ResponseBody>, Refusal>
@@ -92,20 +111,34 @@ impl<H: Handle> Endpoint<H> {
     {
         let (mut parts, body) = request.into_parts();
         self.rules.admission.check(&parts)?;
+        let (caller, permit) = self.admit(&mut parts).await?;
         negotiate::check(&parts)?;
         let body = body::read(body, &parts.headers, self.rules.body).await?;
-        let incoming = Incoming::new(&body)
-            .headers(&parts.headers)
-            .principal(parts.extensions.remove::<Principal>())
-            .clock(Arc::clone(&self.clock));
-        Ok(response_to(self.handle.handle(incoming).await))
+        let asked = Asked { body, principal: caller, headers: parts.headers, clock: Arc::clone(&self.clock) };
+        let mut response = exchange::respond(Arc::clone(&self.handle), asked, self.rules.keep_alive).await;
+        response.body_mut().hold(permit);
+        Ok(response)
     }
-}
 
-fn response_to(reply: Reply) -> Response<ResponseBody> {
-    let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    match status {
-        StatusCode::ACCEPTED => empty_response(status),
-        _ => json_response(status, Bytes::from(reply.body)),
+    /// Names the caller and opens the call; it stays open for as long as the permit is held.
+    async fn admit(&self, parts: &mut Parts) -> Result<(Option<Principal>, Option<Permit>), Refusal> {
+        let caller = self.rules.auth.caller(parts).await?;
+        let permit = self.rules.limits.as_ref().map(|limits| limits.admit(caller.as_ref())).transpose()?;
+        Ok((caller, permit))
+    }
+
+    /// The metadata document, where one is configured and this is a path of it.
+    pub(super) fn metadata<B>(&self, endpoint: &str, request: &Request<B>) -> Option<Response<ResponseBody>> {
+        let metadata = self.rules.auth.metadata.as_ref()?;
+        let is_asked = metadata.is_at(request.uri().path(), endpoint);
+        is_asked.then(|| self.finish(metadata.service().respond(request.method())))
+    }
+
+    /// Adds the operator's headers; ours cannot be replaced.
+    fn finish(&self, mut response: Response<ResponseBody>) -> Response<ResponseBody> {
+        for (name, value) in &self.rules.response_headers {
+            response.headers_mut().entry(name).or_insert_with(|| value.clone());
+        }
+        response
     }
 }

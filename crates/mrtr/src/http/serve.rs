@@ -57,6 +57,9 @@ impl HttpServer {
     }
 
     /// Sets the endpoint's path, compared exactly; every other path is answered with 404. Default: `/mcp`.
+    ///
+    /// With [`McpService::resource_metadata`] its document is served too, at `/.well-known/oauth-protected-resource`
+    /// and at that followed by this path.
     #[must_use]
     pub fn path(mut self, path: impl Into<Arc<str>>) -> Self {
         self.options.path = path.into();
@@ -105,8 +108,8 @@ impl HttpServer {
     /// Serves a listener until `stop` is ready, then stops in order.
     ///
     /// Stopping closes the listener, so that new connections are refused and a load balancer goes elsewhere;
-    /// idle connections are closed; running calls finish and their replies are sent, within the
-    /// [drain timeout](Self::drain_timeout). Dropping the future drops everything at once.
+    /// idle connections are closed; subscriptions are ended; running calls finish and their replies are sent, within
+    /// the [drain timeout](Self::drain_timeout). Dropping the future drops everything at once.
     ///
     /// The listener's own IP address is an allowed host. Bound to all addresses there is no such address:
     /// unless [`McpService::allow_host`] named one, a warning in the log says that only loopback is answered.

@@ -13,14 +13,20 @@ use http::{HeaderName, HeaderValue, Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
-use super::{body::ResponseBody, endpoint::Endpoint};
+use super::{
+    auth::{Authenticator, ResourceMetadata},
+    body::ResponseBody,
+    endpoint::Endpoint,
+    limits::{Limiter, Limits},
+};
 use crate::server::Dispatch;
 
 /// An MCP endpoint as a [`tower_service::Service`]: every refusal is a response, so it cannot fail.
 ///
 /// It looks at no path: what is routed to it is the endpoint. It takes any body type, must run inside a
 /// tokio runtime (its timeouts use tokio's timer), and is always ready. Clones share everything, and each
-/// costs two reference counts. Dropping a call's future cancels the handler behind it.
+/// costs two reference counts. Dropping a call's future, or the body of a response that streams, cancels the handler
+/// behind it.
 ///
 /// ```
 /// use mrtr::{http::McpService, server::Server};
@@ -70,6 +76,15 @@ impl McpService {
         self
     }
 
+    /// Sets after how much silence a stream sends a comment, so that nothing in between takes it for dead; zero is never.
+    ///
+    /// It costs a timer per open stream, and a few bytes each time. Default: 15 seconds.
+    #[must_use]
+    pub fn keep_alive(mut self, silence: Duration) -> Self {
+        self.endpoint.rules_mut().keep_alive = silence;
+        self
+    }
+
     /// Answers to this host too: `api.example.com` on every port, `api.example.com:8443` on that port only.
     ///
     /// Name every host under which clients reach the server, as they spell it in their URL; behind a proxy
@@ -98,6 +113,33 @@ impl McpService {
     #[must_use]
     pub fn response_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.endpoint.rules_mut().response_headers.insert(name, value);
+        self
+    }
+
+    /// Asks this authenticator who sent each request. Default: nobody is asked, and the caller is the
+    /// [`Principal`](crate::Principal) in the request's extensions or else anonymous.
+    ///
+    /// An authenticator that is set decides alone: a principal in the extensions is ignored then.
+    #[must_use]
+    pub fn authenticator(mut self, authenticator: impl Authenticator) -> Self {
+        self.endpoint.rules_mut().auth.set_authenticator(authenticator);
+        self
+    }
+
+    /// Tells clients that are refused where to get a token. Default: a refusal names no place.
+    ///
+    /// [`HttpServer`](super::HttpServer) also serves the document; mounted elsewhere, mount
+    /// [`ResourceMetadata::service`] too.
+    #[must_use]
+    pub fn resource_metadata(mut self, metadata: ResourceMetadata) -> Self {
+        self.endpoint.rules_mut().auth.metadata = Some(Arc::new(metadata));
+        self
+    }
+
+    /// Limits how many calls are served, per caller and in all. Default: no limits.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.endpoint.rules_mut().limits = Some(Arc::new(Limiter::new(limits)));
         self
     }
 

@@ -91,7 +91,7 @@ impl<J> Claims<J> {
     {
         self.expires = millis(now).saturating_add(u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX));
         let payload = postcard::to_allocvec(self).expect("claims hold nothing postcard cannot write");
-        token::encode(keys, nonce, payload)
+        token::encode(keys, token::STATE, nonce, payload)
     }
 
     /// Opens a state presented with a request bound as `binding`.
@@ -107,7 +107,7 @@ impl<J> Claims<J> {
     where
         J: DeserializeOwned,
     {
-        let payload = token::decode(keys, token)?;
+        let payload = token::decode(keys, token::STATE, token)?;
         let (claims, rest) = postcard::take_from_bytes::<Self>(&payload).map_err(|_| StateError::Unreadable)?;
         if !rest.is_empty() {
             return Err(StateError::Unreadable);
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_payload_of_another_layout_is_unreadable() {
-        let token = token::encode(&ring(), [0; 12], b"short".to_vec());
+        let token = token::encode(&ring(), token::STATE, [0; 12], b"short".to_vec());
         assert_eq!(open(&token, &binding(), Duration::ZERO), Err(StateError::Unreadable));
     }
 
@@ -210,7 +210,7 @@ mod tests {
 
         #[test]
         fn any_payload_sealed_with_the_right_key_is_read_or_refused(payload in prop::collection::vec(any::<u8>(), 0..200)) {
-            let token = token::encode(&ring(), [0; 12], payload);
+            let token = token::encode(&ring(), token::STATE, [0; 12], payload);
             let opened = open(&token, &binding(), Duration::ZERO);
             prop_assert!(opened.is_err(), "{:?}", opened);
         }

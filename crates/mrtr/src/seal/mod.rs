@@ -8,11 +8,13 @@
 
 mod binding;
 mod claims;
+mod cursor;
 mod keyring;
 mod token;
 
 pub(crate) use binding::{Binding, Digest, audience};
 pub(crate) use claims::{Claims, Opened, StateError};
+pub(crate) use cursor::Cursors;
 pub use keyring::{Keyring, KeyringError};
 pub(crate) use token::NONCE_LEN;
 

@@ -1,4 +1,4 @@
-//! A tool's arguments: bound as text, validated as JSON, decoded as the author's type.
+//! A tool's arguments: bound as text, validated as JSON, decoded as the author's type. And the schema of what it returns.
 
 use std::sync::Arc;
 
@@ -13,6 +13,8 @@ use crate::wire::{ParamHeader, RpcError, json, param_headers};
 
 /// How many complaints about arguments are worth sending.
 const MAX_PROBLEMS: usize = 8;
+/// The dialect schemas are written in.
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// From this many bytes on, arguments get one complaint.
 const LARGE: usize = 64 * 1024;
 
@@ -49,7 +51,12 @@ impl InputSchema {
         Self::new(schema)
     }
 
+    /// A schema written by hand.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
     pub(super) fn new(schema: Value) -> Result<Self, String> {
+        check_dialect(&schema)?;
         if schema.get("type").and_then(Value::as_str) != Some("object") {
             return Err("arguments must be a struct with named fields; use NoArguments for none".to_owned());
         }
@@ -58,17 +65,61 @@ impl InputSchema {
         Ok(Self { schema, mirrored, validator: Arc::new(validator) })
     }
 
-    /// What is wrong with arguments, in one sentence the model can act on: everything, or of very large ones the first
+    /// What is wrong with arguments of this many bytes, in one sentence the model can act on: everything, or of very large ones the first
     /// thing, since a million problems take a thousand times the memory of their text.
-    pub(super) fn check(&self, arguments: &Arguments) -> Result<(), String> {
-        let value = &arguments.value;
+    pub(super) fn check(&self, value: &Value, bytes: usize) -> Result<(), String> {
         let Err(first) = self.validator.validate(value) else { return Ok(()) };
-        if arguments.canonical.len() > LARGE {
+        if bytes > LARGE {
             return Err(problem(&first));
         }
         let problems: Vec<String> =
             self.validator.iter_errors(value).take(MAX_PROBLEMS).map(|error| problem(&error)).collect();
         Err(problems.join("; "))
+    }
+}
+
+/// The rules for a tool's structured content.
+#[derive(Clone, Debug)]
+pub(super) struct OutputSchema {
+    pub(super) schema: Value,
+    validator: Arc<Validator>,
+}
+
+impl OutputSchema {
+    /// The schema of an author's type, as it writes itself.
+    pub(super) fn of<T: JsonSchema>() -> Result<Self, String> {
+        let settings = SchemaSettings::draft2020_12().for_serialize();
+        let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+        if let Some(schema) = schema.as_object_mut() {
+            schema.shift_remove("$schema");
+            schema.shift_remove("title");
+        }
+        drop_rust_formats(&mut schema);
+        Self::new(schema)
+    }
+
+    pub(super) fn new(schema: Value) -> Result<Self, String> {
+        if !schema.is_object() {
+            return Err("the output schema must be an object; use {} for any value".to_owned());
+        }
+        check_dialect(&schema)?;
+        let validator = form::compile(&schema).ok_or("the output schema does not compile")?;
+        Ok(Self { schema, validator: Arc::new(validator) })
+    }
+
+    /// What is wrong with structured content.
+    pub(super) fn check(&self, content: Option<&Value>) -> Result<(), String> {
+        let content = content.ok_or("there is none")?;
+        self.validator.validate(content).map_err(|error| problem(&error))
+    }
+}
+
+/// Schemas are judged by the rules of one dialect, which is the protocol's default. Spec: `basic/index#json-schema-usage`.
+fn check_dialect(schema: &Value) -> Result<(), String> {
+    match schema.get("$schema").and_then(Value::as_str) {
+        None => Ok(()),
+        Some(dialect) if dialect.trim_end_matches('#') == DIALECT => Ok(()),
+        Some(dialect) => Err(format!("its schema is written in the dialect {dialect:?}; only {DIALECT} is supported")),
     }
 }
 
@@ -163,25 +214,26 @@ mod tests {
         price: Option<f64>,
     }
 
-    fn read(text: &str) -> Arguments {
+    fn check(schema: &InputSchema, text: &str) -> String {
         let raw = RawValue::from_string(text.to_owned()).expect("JSON");
-        Arguments::parse(Some(&raw)).expect("an object")
+        let arguments = Arguments::parse(Some(&raw)).expect("an object");
+        schema.check(&arguments.value, arguments.canonical.len()).expect_err("invalid")
     }
 
     #[test]
     fn very_large_bad_arguments_get_one_complaint() {
         let schema = InputSchema::of::<Order>().expect("a struct");
         let item = "x".repeat(LARGE);
-        let problems = schema.check(&read(&format!(r#"{{"item":"{item}","count":0,"price":"x"}}"#))).expect_err("bad");
+        let problems = check(&schema, &format!(r#"{{"item":"{item}","count":0,"price":"x"}}"#));
         assert!(problems.len() < 300 && !problems.contains("; "), "{problems}");
     }
 
     #[test]
     fn bad_arguments_are_named() {
         let schema = InputSchema::of::<Order>().expect("a struct");
-        let problems = schema.check(&read(r#"{ "item": 5, "count": 0 }"#)).expect_err("invalid");
+        let problems = check(&schema, r#"{ "item": 5, "count": 0 }"#);
         assert!(problems.contains("/item") && problems.contains("/count"), "{problems}");
-        let problems = schema.check(&read(r#"{ "count": 1 }"#)).expect_err("invalid");
+        let problems = check(&schema, r#"{ "count": 1 }"#);
         assert!(problems.contains("item"), "{problems}");
     }
 

@@ -4,10 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use thiserror::Error;
 use tracing::warn;
 
-use super::{Dispatch, Tool};
+use super::subscriptions::Hub;
+use super::{Dispatch, Icon, Prompt, Resource, ResourceTemplate, Tool};
 use crate::flow::Clock;
 use crate::seal::Keyring;
 
@@ -25,14 +27,23 @@ use crate::seal::Keyring;
 #[must_use = "a server does nothing until it is built or served"]
 pub struct Server {
     pub(super) name: String,
-    pub(super) version: String,
-    pub(super) title: Option<String>,
+    /// The server as it introduces itself. Spec: `schema#implementation`.
+    pub(super) info: Value,
     pub(super) instructions: Option<String>,
     pub(super) tools: Vec<Tool>,
+    pub(super) prompts: Vec<Prompt>,
+    pub(super) resources: Vec<Resource>,
+    pub(super) templates: Vec<ResourceTemplate>,
+    pub(super) page_size: usize,
+    pub(super) lists_fresh_for: Duration,
+    pub(super) lists_are_public: bool,
+    pub(super) logs: bool,
     pub(super) keys: Option<Keyring>,
     pub(super) audience: Option<String>,
     pub(super) clock: Option<Arc<dyn Clock>>,
     pub(super) limits: Limits,
+    /// Once somebody can say that something changed.
+    pub(super) subscriptions: Option<Arc<Hub>>,
 }
 
 /// What bounds an operation.
@@ -44,6 +55,7 @@ pub(super) struct Limits {
     pub(super) rounds: u32,
     pub(super) waits: u32,
     pub(super) handler_time: Duration,
+    pub(super) subscriptions: usize,
 }
 
 /// Why a server cannot be built.
@@ -56,9 +68,31 @@ pub enum BuildError {
     /// Two tools of one name.
     #[error("two tools are named {0:?}; names are unique within a server")]
     DuplicateTool(String),
-    /// Arguments that make no input schema.
+    /// Two prompts of one name.
+    #[error("two prompts are named {0:?}; names are unique within a server")]
+    DuplicatePrompt(String),
+    /// Two resources at one URI, or two templates that are the same.
+    #[error("two resources are at {0:?}; URIs are unique within a server")]
+    DuplicateResource(String),
+    /// A prompt that cannot be offered.
+    #[error("prompt {prompt:?}: {problem}")]
+    Prompt {
+        /// The prompt.
+        prompt: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A resource or a template that cannot be offered.
+    #[error("resource {uri:?}: {problem}")]
+    Resource {
+        /// Its URI or template.
+        uri: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Arguments that make no input schema, or an output schema that is none.
     #[error("tool {tool:?}: {problem}")]
-    Arguments {
+    Tool {
         /// The tool.
         tool: String,
         /// What is wrong.
@@ -76,12 +110,19 @@ impl fmt::Debug for BuildError {
 impl Server {
     /// A server of this name and version, as clients show it.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        let name = name.into();
         Self {
-            name: name.into(),
-            version: version.into(),
-            title: None,
+            info: json!({ "name": name, "version": version.into() }),
+            name,
             instructions: None,
             tools: Vec::new(),
+            prompts: Vec::new(),
+            resources: Vec::new(),
+            templates: Vec::new(),
+            page_size: 100,
+            lists_fresh_for: Duration::from_secs(300),
+            lists_are_public: true,
+            logs: false,
             keys: None,
             audience: None,
             clock: None,
@@ -92,13 +133,37 @@ impl Server {
                 rounds: 32,
                 waits: 256,
                 handler_time: Duration::from_secs(60),
+                subscriptions: 10_000,
             },
+            subscriptions: None,
         }
     }
 
     /// A name for people.
     pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.title = Some(title.into());
+        self.info["title"] = title.into().into();
+        self
+    }
+
+    /// What the server is for, for people.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.info["description"] = description.into().into();
+        self
+    }
+
+    /// Where to read more about it.
+    pub fn website(mut self, url: impl Into<String>) -> Self {
+        self.info["websiteUrl"] = url.into().into();
+        self
+    }
+
+    /// Adds a picture of the server for user interfaces. It goes with every result, so keep it a short URL.
+    #[expect(clippy::needless_pass_by_value, reason = "made to be handed over")]
+    pub fn icon(mut self, icon: Icon) -> Self {
+        match &mut self.info["icons"] {
+            Value::Array(icons) => icons.push(json!(icon)),
+            none => *none = json!([icon]),
+        }
         self
     }
 
@@ -111,6 +176,52 @@ impl Server {
     /// Adds a tool.
     pub fn tool(mut self, tool: Tool) -> Self {
         self.tools.push(tool);
+        self
+    }
+
+    /// Adds a prompt.
+    pub fn prompt(mut self, prompt: Prompt) -> Self {
+        self.prompts.push(prompt);
+        self
+    }
+
+    /// Adds a resource.
+    pub fn resource(mut self, resource: Resource) -> Self {
+        self.resources.push(resource);
+        self
+    }
+
+    /// Adds a resource template. A URI that several of them match is the first one's.
+    pub fn resource_template(mut self, template: ResourceTemplate) -> Self {
+        self.templates.push(template);
+        self
+    }
+
+    /// How many entries a page of a list has; default 100, at least 1.
+    pub fn page_size(mut self, entries: usize) -> Self {
+        self.page_size = entries.max(1);
+        self
+    }
+
+    /// How long clients may use the lists and the server's introduction without asking again; default 5 minutes.
+    ///
+    /// They change only with a new version of the server. A list of resources that code makes is never kept.
+    pub fn lists_fresh_for(mut self, time: Duration) -> Self {
+        self.lists_fresh_for = time;
+        self
+    }
+
+    /// Lists and introduction are for the caller alone: no cache between may share them. Default: they are public.
+    pub fn private_lists(mut self) -> Self {
+        self.lists_are_public = false;
+        self
+    }
+
+    /// Lets handlers' [log messages](crate::Context::log) reach clients that ask for them, and says so to clients.
+    ///
+    /// Default: they do not. The protocol deprecates the feature in this revision.
+    pub fn logging(mut self) -> Self {
+        self.logs = true;
         self
     }
 

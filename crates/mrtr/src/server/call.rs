@@ -9,69 +9,88 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tracing::{Instrument, debug, error, info_span, warn};
 
-use super::arguments::Arguments;
-use super::dispatch::{Dispatch, Registered, members};
-use super::{Incoming, ToolResult, headers};
+use super::answer::{Answer, Completed};
+use super::{Dispatch, Incoming, ToolResult};
 use crate::flow::{
-    ClientInfo, Clock, Context, Drive, Fault, Journal, LogLevel, Notices, Outlet, Round, RoundEnd, Suspension,
-    SystemClock, guarded,
+    ClientInfo, Clock, Context, Drive, Fault, Handling, Journal, LogLevel, Notices, Outlet, Round, RoundEnd,
+    Suspension, SystemClock, guarded,
 };
-use crate::seal::{Binding, Claims, NONCE_LEN, Opened, Principal, StateError};
-use crate::wire::{Request, RpcError, json};
-
-/// What a leg answers: the members of its result.
-type Answer = Result<String, RpcError>;
+use crate::seal::{Binding, Claims, NONCE_LEN, Opened, StateError};
+use crate::wire::{Method, Request, RpcError, json};
 
 /// What `inputResponses` brought, by key.
 type Answers = HashMap<String, Box<RawValue>>;
 
+/// What a request calls, as far as every kind of handler has it.
+pub(super) struct Call<'a> {
+    pub(super) method: Method,
+    /// The name of the tool or prompt, or the resource's URI.
+    pub(super) target: &'a str,
+    /// The arguments in canonical form.
+    pub(super) canonical: &'a [u8],
+    pub(super) accept_unasked: bool,
+}
+
 /// What a leg has to do with.
 struct Leg<'a> {
     request: &'a Request<'a>,
-    registered: &'a Registered,
-    principal: Option<Principal>,
+    incoming: &'a Incoming<'a>,
+    call: Call<'a>,
     clock: Arc<dyn Clock>,
-    outlet: Option<Arc<dyn Outlet>>,
+    answers: Answers,
 }
 
 impl Dispatch {
-    /// `tools/call`: first leg or retry, it makes no difference to the handler.
-    pub(super) async fn call_tool(&self, request: &Request<'_>, incoming: &Incoming<'_>) -> Answer {
-        let Some(name) = &request.params.name else {
-            return Err(RpcError::malformed_params("params.name is missing: the name of the tool to call"));
-        };
-        let Some(registered) = self.tools.get(&*name.0) else {
-            let shown = crate::form::harmless(&name.0, 80);
-            return Err(RpcError::invalid_params(format!("Unknown tool: {shown}")));
-        };
-        let arguments = Arguments::parse(request.params.arguments)?;
-        if let Some(headers) = incoming.headers {
-            headers::check_params(headers, &registered.input.mirrored, &arguments.value)?;
-        }
+    /// Runs one leg: first or retry, it makes no difference to the handler. `start` runs up to the handler's first
+    /// await, or says why it does not run at all; `finish` writes what it returned.
+    pub(super) async fn operate<R>(
+        &self,
+        request: &Request<'_>,
+        incoming: &Incoming<'_>,
+        call: Call<'_>,
+        start: impl FnOnce(Context) -> Result<Handling<R>, Answer>,
+        finish: impl FnOnce(R) -> Answer,
+    ) -> Answer {
+        let clock = self.clock(incoming);
         let mut answers = answers(request.params.input_responses)?;
-        let clock =
-            self.clock.as_ref().or(incoming.clock.as_ref()).map_or_else(|| Arc::new(SystemClock) as _, Arc::clone);
-        let (principal, outlet) = (incoming.principal.clone(), incoming.outlet.clone());
-        let leg = Leg { request, registered, principal, clock, outlet };
-        let binding = Binding::new("tools/call", &name.0, &arguments.canonical, leg.principal.as_ref(), self.audience);
-        let claims = self.resume(&leg, &binding, &mut answers)?;
+        let principal = incoming.principal.as_ref();
+        let binding = Binding::new(call.method.name(), call.target, call.canonical, principal, self.audience);
+        let claims = self.resume(request, &binding, clock.now(), &mut answers)?;
         // As `Context::operation_id` writes it; nothing is written where no one listens.
         let id = Base64Display::new(&claims.operation, &URL_SAFE_NO_PAD);
         let trace = request.params.meta.as_ref().and_then(|meta| meta.traceparent());
-        let span =
-            info_span!("operation", tool = %name.0, %id, round = claims.round + 1, traceparent = trace.as_deref());
-        self.run(leg, arguments, answers, claims).instrument(span).await
+        let span = info_span!(
+            "operation",
+            method = %call.method.name(),
+            target = %call.target,
+            %id,
+            round = claims.round + 1,
+            traceparent = trace.as_deref()
+        );
+        let leg = Leg { request, incoming, call, clock, answers };
+        self.run(leg, claims, start, finish).instrument(span).await
+    }
+
+    /// The clock to go by: the server's own, or the transport's.
+    pub(super) fn clock(&self, incoming: &Incoming<'_>) -> Arc<dyn Clock> {
+        self.clock.as_ref().or(incoming.clock.as_ref()).map_or_else(|| Arc::new(SystemClock) as _, Arc::clone)
     }
 
     /// What earlier rounds left, or the start of a new operation. Answers that come too late are taken away.
-    fn resume(&self, leg: &Leg<'_>, binding: &Binding, answers: &mut Answers) -> Result<Claims<Journal>, RpcError> {
-        let Some(token) = &leg.request.params.request_state else {
+    fn resume(
+        &self,
+        request: &Request<'_>,
+        binding: &Binding,
+        now: SystemTime,
+        answers: &mut Answers,
+    ) -> Result<Claims<Journal>, RpcError> {
+        let Some(token) = &request.params.request_state else {
             return Ok(Claims::first(rand::random(), *binding, Journal::new()));
         };
         let opened = if token.0.len() > self.limits.state_bytes {
             Err(StateError::TooLong)
         } else {
-            Claims::open_at(&self.keys, &token.0, binding, leg.clock.now())
+            Claims::open_at(&self.keys, &token.0, binding, now)
         };
         match opened {
             Ok(Opened::Live(claims)) => Ok(claims),
@@ -81,23 +100,26 @@ impl Dispatch {
         }
     }
 
-    async fn run(&self, leg: Leg<'_>, arguments: Arguments, answers: Answers, mut claims: Claims<Journal>) -> Answer {
-        let Leg { request, registered, principal, clock, outlet } = leg;
-        if let Err(problems) = registered.input.check(&arguments) {
-            return complete(&ToolResult::error(format!("Invalid arguments: {problems}")));
-        }
+    async fn run<R>(
+        &self,
+        leg: Leg<'_>,
+        mut claims: Claims<Journal>,
+        start: impl FnOnce(Context) -> Result<Handling<R>, Answer>,
+        finish: impl FnOnce(R) -> Answer,
+    ) -> Answer {
+        let Leg { request, incoming, call, clock, answers } = leg;
         claims.round = claims.round.saturating_add(1);
         let first = request.params.request_state.is_none();
-        let round = Round::new(claims.operation, claims.round, client(request), principal, Arc::clone(&clock)).resume(
-            std::mem::take(&mut claims.journal),
-            answers,
-            first && registered.tool.accept_unasked,
-        );
-        let round = Arc::new(round.telling(outlet.and_then(|outlet| notices(request, outlet))));
+        let notices = incoming.outlet.as_ref().and_then(|outlet| self.notices(request, outlet));
+        let (principal, journal) = (incoming.principal.clone(), std::mem::take(&mut claims.journal));
+        let round = Round::new(claims.operation, claims.round, client(request), principal, Arc::clone(&clock))
+            .resume(journal, answers, first && call.accept_unasked)
+            .telling(notices);
+        let round = Arc::new(round);
         let context = Context::new(Arc::clone(&round));
-        let handling = match guarded(|| (registered.tool.handler)(arguments.value, context)) {
+        let handling = match guarded(|| start(context)) {
             Ok(Ok(handling)) => handling,
-            Ok(Err(problem)) => return complete(&ToolResult::error(format!("Invalid arguments: {problem}"))),
+            Ok(Err(answer)) => return answer,
             Err(panic) => {
                 // It may have left a task behind that waits for the end of the round.
                 round.close();
@@ -105,21 +127,25 @@ impl Dispatch {
             }
         };
         match Drive::new(round, handling, Some(self.limits.handler_time)).await {
-            RoundEnd::Finished(result) => complete(&result),
-            RoundEnd::Suspended(suspension) => self.suspend(claims, suspension, clock.now()),
+            RoundEnd::Finished(result) => finish(result),
+            RoundEnd::Suspended(suspension) => self.suspend(call.method, claims, suspension, clock.now()),
             RoundEnd::Failed(fault) => Err(self.failed(fault)),
         }
     }
 
     /// Seals what was settled and asks for the rest.
-    fn suspend(&self, mut claims: Claims<Journal>, suspension: Suspension, now: SystemTime) -> Answer {
+    fn suspend(&self, method: Method, mut claims: Claims<Journal>, suspension: Suspension, now: SystemTime) -> Answer {
         let Suspension { requests, only_waits, journal } = suspension;
         if only_waits {
             claims.waits = claims.waits.saturating_add(1);
         }
         if claims.round - claims.waits.min(claims.round) >= self.limits.rounds || claims.waits >= self.limits.waits {
             warn!(round = claims.round, waits = claims.waits, "the operation takes too many rounds and is given up");
-            return complete(&ToolResult::error("This took too many rounds and was given up."));
+            let given_up = "This took too many rounds and was given up.";
+            return match method {
+                Method::CallTool => Completed::of(&ToolResult::error(given_up)),
+                _ => Err(RpcError::internal(given_up)),
+            };
         }
         claims.journal = journal;
         let nonce: [u8; NONCE_LEN] = rand::random();
@@ -144,7 +170,7 @@ impl Dispatch {
         }
         // The token's alphabet needs no escaping.
         members.extend([",\"requestState\":\"", &state, "\""]);
-        Ok(members)
+        Ok(Completed::written(members))
     }
 
     fn failed(&self, fault: Fault) -> RpcError {
@@ -152,17 +178,26 @@ impl Dispatch {
             Fault::MissingCapability(needed) => RpcError::missing_capability(&needed),
             Fault::Author(problem) => {
                 error!("the handler is at fault: {problem}");
-                RpcError::internal("the tool has a fault; the server's log says which")
+                RpcError::internal("the server has a fault here; its log says which")
             }
             Fault::Panicked(text) => {
                 error!("the handler panicked: {text}");
-                RpcError::internal("the tool failed unexpectedly; the server's log says how")
+                RpcError::internal("the call failed unexpectedly; the server's log says how")
             }
             Fault::TimedOut => {
                 error!(limit = ?self.limits.handler_time, "the handler took too long and was stopped");
-                RpcError::internal("the tool took too long and was stopped")
+                RpcError::internal("the call took too long and was stopped")
             }
         }
+    }
+
+    /// What the request wants to be told while it runs; checked when it was admitted.
+    fn notices(&self, request: &Request<'_>, outlet: &Arc<dyn Outlet>) -> Option<Notices> {
+        let meta = request.params.meta.as_ref()?;
+        let token = meta.progress_token().ok().flatten();
+        let token = token.and_then(|token| RawValue::from_string(token.as_json().to_owned()).ok());
+        let level = meta.log_level().filter(|_| self.logs).and_then(LogLevel::parse);
+        Notices::new(Arc::clone(outlet), token, level)
     }
 }
 
@@ -180,15 +215,8 @@ fn refused(error: StateError) -> RpcError {
     RpcError::invalid_state()
 }
 
-fn complete(result: &ToolResult) -> Answer {
-    let members = members(result).map_err(|error| {
-        error!("the tool's result cannot be written as JSON: {error}");
-        RpcError::internal("the tool's result cannot be written as JSON")
-    })?;
-    Ok(format!("\"resultType\":\"complete\",{members}"))
-}
-
-fn client(request: &Request<'_>) -> ClientInfo {
+/// The client, as the request describes it.
+pub(super) fn client(request: &Request<'_>) -> ClientInfo {
     let meta = request.params.meta.as_ref();
     ClientInfo {
         implementation: meta
@@ -196,14 +224,6 @@ fn client(request: &Request<'_>) -> ClientInfo {
             .map(|(name, version)| (name.into_owned(), version.into_owned())),
         capabilities: meta.and_then(|meta| meta.client_capabilities().ok()).cloned().unwrap_or_default(),
     }
-}
-
-/// What the request wants to be told while it runs; checked when it was admitted.
-fn notices(request: &Request<'_>, outlet: Arc<dyn Outlet>) -> Option<Notices> {
-    let meta = request.params.meta.as_ref()?;
-    let token = meta.progress_token().ok().flatten();
-    let token = token.and_then(|token| RawValue::from_string(token.as_json().to_owned()).ok());
-    Notices::new(outlet, token, meta.log_level().and_then(LogLevel::parse))
 }
 
 /// Reads `inputResponses` as raw answers by key. What the answers are worth is for their questions to say.

@@ -1,24 +1,24 @@
 //! One message in, one reply out.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::{Value, json};
 use tracing::debug;
 
-use super::arguments::InputSchema;
+use super::answer::{Answer, Completed, members};
 use super::builder::Limits;
 use super::headers::{self, HeaderSource};
-use super::{BuildError, Server, Tool};
+use super::list::Caching;
+use super::offers::Offers;
+use super::subscriptions::Subscriptions;
+use super::{BuildError, Server};
 use crate::flow::{Clock, LogLevel, Outlet};
-use crate::seal::{Digest, Keyring, Principal, audience};
+use crate::seal::{Cursors, Digest, Keyring, Principal, audience};
 use crate::wire::{
-    Malformed, Message, Method, PROTOCOL_VERSION, Request, RequestId, RpcError, SUPPORTED_VERSIONS, meta_key,
+    Malformed, Message, Meta, Method, PROTOCOL_VERSION, Request, RequestId, RpcError, SUPPORTED_VERSIONS, json as text,
+    meta_key,
 };
-
-/// How long clients may keep lists and discovery: they change only with a new process.
-const LIST_TTL_MS: u32 = 300_000;
 
 /// One message as a transport received it.
 #[must_use = "a message is answered by Dispatch::handle"]
@@ -77,58 +77,56 @@ pub struct Reply {
 /// A built server: answers any message from nothing but that message. Shared by all connections.
 #[derive(Debug)]
 pub struct Dispatch {
-    pub(super) tools: HashMap<String, Registered>,
+    pub(super) offers: Offers,
     pub(super) keys: Keyring,
     pub(super) audience: Digest,
+    pub(super) cursors: Cursors,
     /// What the server was told to go by, whatever transports bring.
     pub(super) clock: Option<Arc<dyn Clock>>,
     pub(super) limits: Limits,
-    /// `,"_meta":{...}` with the server's name and version: the end of every result.
-    pub(super) result_end: String,
+    pub(super) subscriptions: Option<Subscriptions>,
+    pub(super) page_size: usize,
+    pub(super) list_caching: Caching,
+    /// Whether handlers' log messages go to clients that ask for them.
+    pub(super) logs: bool,
+    /// The member of every result's `_meta` that names the server.
+    server_info: String,
     discovery: String,
-    tool_list: String,
-}
-
-#[derive(Debug)]
-pub(super) struct Registered {
-    pub(super) tool: Tool,
-    pub(super) input: InputSchema,
 }
 
 impl Dispatch {
     pub(super) fn new(server: Server, keys: Keyring) -> Result<Self, BuildError> {
-        let mut info = json!({ "name": server.name, "version": server.version });
-        if let Some(title) = &server.title {
-            info["title"] = json!(title);
+        let mut offers = Offers::default();
+        server.tools.into_iter().try_for_each(|tool| offers.add_tool(tool))?;
+        server.prompts.into_iter().try_for_each(|prompt| offers.add_prompt(prompt))?;
+        server.resources.into_iter().try_for_each(|resource| offers.add_resource(resource))?;
+        server.templates.into_iter().try_for_each(|template| offers.add_template(template))?;
+
+        let mut capabilities = offers.capabilities();
+        if server.logs {
+            capabilities.insert("logging".to_owned(), json!({}));
         }
-        let mut discovery = json!({
-            "supportedVersions": SUPPORTED_VERSIONS,
-            "capabilities": { "tools": {} },
-            "ttlMs": LIST_TTL_MS,
-            "cacheScope": "public",
-        });
+        let subscriptions =
+            server.subscriptions.map(|hub| Subscriptions::declare(hub, server.limits.subscriptions, &mut capabilities));
+        let mut discovery = json!({ "supportedVersions": SUPPORTED_VERSIONS, "capabilities": capabilities });
         if let Some(instructions) = &server.instructions {
             discovery["instructions"] = json!(instructions);
         }
-        let mut definitions = Vec::with_capacity(server.tools.len());
-        let mut tools = HashMap::with_capacity(server.tools.len());
-        for tool in server.tools {
-            let (name, registered) = register(tool, &mut definitions)?;
-            if tools.insert(name.clone(), registered).is_some() {
-                return Err(BuildError::DuplicateTool(name));
-            }
-        }
-        let text = |list: &Value| members(list).expect("a JSON value can be written");
-        let tool_list = json!({ "tools": definitions, "ttlMs": LIST_TTL_MS, "cacheScope": "public" });
+        let audience = audience(server.audience.as_ref().unwrap_or(&server.name));
+        let info = text::string(meta_key::SERVER_INFO) + ":" + &server.info.to_string();
         Ok(Self {
-            tools,
+            offers,
             keys,
-            audience: audience(&server.audience.unwrap_or(server.name)),
+            audience,
+            cursors: Cursors::new(audience),
             clock: server.clock,
             limits: server.limits,
-            result_end: format!(",\"_meta\":{}", json!({ meta_key::SERVER_INFO: info })),
-            discovery: text(&discovery),
-            tool_list: text(&tool_list),
+            page_size: server.page_size,
+            list_caching: Caching { ttl_ms: millis(server.lists_fresh_for), is_public: server.lists_are_public },
+            logs: server.logs,
+            subscriptions,
+            server_info: info,
+            discovery: written(&discovery),
         })
     }
 
@@ -147,35 +145,41 @@ impl Dispatch {
         }
     }
 
-    /// The members of a result, or an error.
-    async fn answer(&self, request: &Request<'_>, incoming: &Incoming<'_>) -> Result<String, RpcError> {
-        self.admit(request, incoming)?;
-        match self.method(&request.method) {
-            Some(Method::CallTool) => self.call_tool(request, incoming).await,
-            Some(Method::ListTools) => self.list_tools(request),
-            Some(Method::Discover) => Ok(format!("\"resultType\":\"complete\",{}", self.discovery)),
-            _ => Err(RpcError::method_not_found(&request.method)),
+    /// Ends the subscriptions that are open, which would never end by themselves. Transports do this when they are told to
+    /// stop, as [`ServerHandle::close_subscriptions`](super::ServerHandle::close_subscriptions) says.
+    pub fn close_subscriptions(&self) {
+        if let Some(subscriptions) = &self.subscriptions {
+            subscriptions.close();
         }
     }
 
-    /// `tools/list`: one page with all of them. Spec: `server/utilities/pagination#error-handling`.
-    fn list_tools(&self, request: &Request<'_>) -> Result<String, RpcError> {
-        match request.params.cursor {
-            None => Ok(format!("\"resultType\":\"complete\",{}", self.tool_list)),
-            Some(_) => Err(RpcError::invalid_params("unknown cursor: all tools are on the first page")),
+    async fn answer(&self, request: &Request<'_>, incoming: &Incoming<'_>) -> Answer {
+        self.admit(request, incoming)?;
+        match self.method(&request.method) {
+            Some(Method::CallTool) => self.call_tool(request, incoming).await,
+            Some(Method::GetPrompt) => self.get_prompt(request, incoming).await,
+            Some(Method::ReadResource) => self.read_resource(request, incoming).await,
+            Some(Method::ListTools) => self.page(&self.offers.tool_list, request, self.list_caching),
+            Some(Method::ListPrompts) => self.page(&self.offers.prompt_list, request, self.list_caching),
+            Some(Method::ListResources) => self.list_resources(request, incoming).await,
+            Some(Method::ListResourceTemplates) => self.page(&self.offers.template_list, request, self.list_caching),
+            Some(Method::Complete) => self.complete_argument(request, incoming).await,
+            Some(Method::Discover) => Ok(self.list_caching.add_to(Completed::final_with(&self.discovery))),
+            Some(Method::Listen) => self.listen(request, incoming).await,
+            None => Err(RpcError::method_not_found(&request.method)),
         }
     }
 
     /// Checks what every request must carry, in the order a client can act on: version, metadata, headers.
     fn admit(&self, request: &Request<'_>, incoming: &Incoming<'_>) -> Result<(), RpcError> {
-        if request.method == "initialize" {
+        let none = Meta::default();
+        let meta = request.params.meta.as_ref().unwrap_or(&none);
+        if request.method == "initialize" && meta.protocol_version().is_err() {
             // Older clients have no way forward; this text may be all their user sees.
             let version = request.params.legacy_version.as_ref().map_or("", |text| &*text.0);
             return Err(RpcError::unsupported_version(version));
         }
         let header_version = incoming.headers.map(headers::version).transpose()?;
-        let no_meta = Default::default();
-        let meta = request.params.meta.as_ref().unwrap_or(&no_meta);
         let version = match (meta.protocol_version(), header_version) {
             (Err(_), Some(other)) if !SUPPORTED_VERSIONS.contains(&other) => {
                 return Err(RpcError::unsupported_version(other));
@@ -193,41 +197,36 @@ impl Dispatch {
             let shown = crate::form::harmless(level, 80);
             return Err(RpcError::malformed_params(format!("params._meta: {shown} is not a log level")));
         }
-        meta.progress_token()?;
-        Ok(())
+        meta.progress_token().map(drop)
     }
 
     fn malformed(&self, malformed: &Malformed<'_>) -> Reply {
-        let unknown =
-            malformed.method.as_deref().filter(|method| self.method(method).is_none() && *method != "initialize");
+        let unknown = malformed.method.as_deref().filter(|method| self.method(method).is_none());
         match unknown {
-            Some(method) => refuse(malformed.id.as_ref(), &RpcError::method_not_found(method)),
-            None => refuse(malformed.id.as_ref(), &malformed.error),
+            Some(method) if method != "initialize" => {
+                refuse(malformed.id.as_ref(), &RpcError::method_not_found(method))
+            }
+            _ => refuse(malformed.id.as_ref(), &malformed.error),
         }
     }
 
     /// The method of this name, if this server answers it.
     fn method(&self, name: &str) -> Option<Method> {
-        Method::parse(name).filter(|method| matches!(method, Method::CallTool | Method::ListTools | Method::Discover))
+        Method::parse(name).filter(|method| match method {
+            Method::Listen => self.subscriptions.is_some(),
+            method => self.offers.answers(*method),
+        })
     }
 
-    fn complete(&self, id: &RequestId, result: &str) -> Reply {
-        let parts = ["{\"jsonrpc\":\"2.0\",\"id\":", id.as_json(), ",\"result\":{", result, &self.result_end, "}}"];
-        Reply { status: 200, body: parts.concat().into_bytes() }
-    }
-}
-
-fn register(tool: Tool, definitions: &mut Vec<Value>) -> Result<(String, Registered), BuildError> {
-    let name = tool.name.clone();
-    if !tool.has_valid_name() {
-        return Err(BuildError::ToolName(name));
-    }
-    match tool.input.clone() {
-        Ok(input) => {
-            definitions.push(tool.definition(&input.schema));
-            Ok((name, Registered { tool, input }))
-        }
-        Err(problem) => Err(BuildError::Arguments { tool: name, problem }),
+    fn complete(&self, id: &RequestId, result: &Completed) -> Reply {
+        let Completed { members, meta } = result;
+        let separator = if meta.is_empty() { "" } else { "," };
+        let head = ["{\"jsonrpc\":\"2.0\",\"id\":", id.as_json(), ",\"result\":{", members];
+        let tail = [",\"_meta\":{", meta, separator, &self.server_info, "}}}"];
+        let length = head.iter().chain(&tail).map(|part| part.len()).sum();
+        let mut body = Vec::with_capacity(length);
+        head.iter().chain(&tail).for_each(|part| body.extend_from_slice(part.as_bytes()));
+        Reply { status: 200, body }
     }
 }
 
@@ -236,12 +235,12 @@ fn refuse(id: Option<&RequestId>, error: &RpcError) -> Reply {
     Reply { status: error.status(), body: error.to_response(id) }
 }
 
-/// A value's members without the braces around them, so that a writer can add more. The value is an object.
-pub(super) fn members(object: &impl Serialize) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string(object)?;
-    text.pop();
-    text.remove(0);
-    Ok(text)
+fn written(object: &Value) -> String {
+    members(object).expect("a JSON value can be written")
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl std::fmt::Debug for Incoming<'_> {

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::wire::{ParamHeader, Request, RpcError, decode_value};
+use crate::wire::{Method, ParamHeader, Request, RpcError, decode_value};
 
 /// One header as a transport found it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,9 +25,6 @@ pub trait HeaderSource: Sync {
     fn get(&self, name: &str) -> Header<'_>;
 }
 
-/// The methods whose target `Mcp-Name` repeats.
-const NAMED: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
-
 /// Compares the headers with the body. `version` is what `_meta` says.
 ///
 /// # Errors
@@ -35,9 +32,13 @@ const NAMED: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 pub(super) fn check(headers: &dyn HeaderSource, request: &Request<'_>, version: &str) -> Result<(), RpcError> {
     expect(headers, "MCP-Protocol-Version", version, Encoding::Plain)?;
     expect(headers, "Mcp-Method", &request.method, Encoding::Plain)?;
-    if NAMED.contains(&&*request.method) {
-        let by_uri = request.method == "resources/read";
-        let target = if by_uri { &request.params.uri } else { &request.params.name };
+    let params = &request.params;
+    let target = match Method::parse(&request.method) {
+        Some(Method::CallTool | Method::GetPrompt) => Some(&params.name),
+        Some(Method::ReadResource) => Some(&params.uri),
+        _ => None,
+    };
+    if let Some(target) = target {
         let target = target.as_ref().map_or("", |text| &*text.0);
         expect(headers, "Mcp-Name", target, Encoding::Sentinel)?;
     }

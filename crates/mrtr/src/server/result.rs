@@ -4,24 +4,10 @@ use std::error::Error;
 use std::fmt;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use super::Content;
 use crate::flow::ContextError;
-
-/// One block of a tool's content.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Content {
-    /// Text.
-    Text {
-        /// The text itself.
-        text: String,
-    },
-    /// Any other block of the spec, as it goes on the wire.
-    #[serde(untagged)]
-    Raw(Value),
-}
 
 /// A tool's result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -36,12 +22,20 @@ pub struct ToolResult {
     /// Whether the call failed; the content says how.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
+    /// Metadata for the client; keys have a prefix of your own.
+    #[serde(skip)]
+    pub meta: Map<String, Value>,
 }
 
 impl ToolResult {
     /// A result of one text block.
     pub fn text(text: impl Into<String>) -> Self {
         Self { content: vec![Content::Text { text: text.into() }], ..Self::default() }
+    }
+
+    /// A result of these blocks.
+    pub fn content(blocks: impl IntoIterator<Item = Content>) -> Self {
+        Self { content: blocks.into_iter().collect(), ..Self::default() }
     }
 
     /// A failure the model can read and act on.
@@ -71,6 +65,24 @@ impl IntoToolResult for String {
 impl IntoToolResult for &'static str {
     fn into_tool_result(self) -> ToolResult {
         ToolResult::text(self)
+    }
+}
+
+impl IntoToolResult for Content {
+    fn into_tool_result(self) -> ToolResult {
+        ToolResult::content([self])
+    }
+}
+
+impl IntoToolResult for Vec<Content> {
+    fn into_tool_result(self) -> ToolResult {
+        ToolResult::content(self)
+    }
+}
+
+impl<const N: usize> IntoToolResult for [Content; N] {
+    fn into_tool_result(self) -> ToolResult {
+        ToolResult::content(self)
     }
 }
 
@@ -136,9 +148,10 @@ impl<E: Error + Send + Sync + 'static> From<E> for ToolError {
     }
 }
 
-impl IntoToolResult for ToolError {
-    fn into_tool_result(self) -> ToolResult {
-        ToolResult::error(match self.context_error() {
+impl ToolError {
+    /// What the model reads.
+    pub(super) fn for_the_model(&self) -> String {
+        match self.context_error() {
             Some(ContextError::Declined { key }) => {
                 format!("The user declined {key:?}. Do not try again unless the user asks for it.")
             }
@@ -149,7 +162,13 @@ impl IntoToolResult for ToolError {
                 format!("The user gave no valid answer to {key:?}: {problems}.")
             }
             _ => self.to_string(),
-        })
+        }
+    }
+}
+
+impl IntoToolResult for ToolError {
+    fn into_tool_result(self) -> ToolResult {
+        ToolResult::error(self.for_the_model())
     }
 }
 

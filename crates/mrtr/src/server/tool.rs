@@ -8,7 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use super::arguments::{self, InputSchema};
+use super::arguments::{self, InputSchema, OutputSchema};
+use super::described::{Described, described, set};
+use super::offers::ToolRules;
 use super::{IntoToolResult, ToolResult};
 use crate::flow::{Context, Handling};
 
@@ -29,10 +31,11 @@ use crate::flow::{Context, Handling};
 #[derive(Clone)]
 pub struct Tool {
     pub(super) name: String,
-    title: Option<String>,
-    description: Option<String>,
+    described: Described,
     annotations: Option<Value>,
-    pub(super) input: Result<InputSchema, String>,
+    input: Result<InputSchema, String>,
+    output: Option<Result<OutputSchema, String>>,
+    may_ask: bool,
     pub(super) handler: Arc<Handler>,
     pub(super) accept_unasked: bool,
 }
@@ -43,6 +46,11 @@ type Handler = dyn Fn(Value, Context) -> Result<Handling<ToolResult>, String> + 
 /// The arguments of a tool that takes none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct NoArguments {}
+
+/// What the description of a tool that may ask ends with.
+const MAY_ASK: &str = "May ask the user before it finishes.";
+/// The member of such a tool's `_meta`, for clients that look for it.
+const MAY_ASK_KEY: &str = "mrtr/mayAsk";
 
 impl Tool {
     /// A tool of this name. Arguments are validated against the schema of `A` before the handler runs.
@@ -62,10 +70,11 @@ impl Tool {
     {
         Self {
             name: name.into(),
-            title: None,
-            description: None,
+            described: Described::default(),
             annotations: None,
             input: InputSchema::of::<A>(),
+            output: None,
+            may_ask: false,
             handler: Arc::new(move |arguments, cx| {
                 let running = handler(arguments::decode(arguments)?, cx);
                 Ok(Box::pin(async move { running.await.into_tool_result() }))
@@ -74,17 +83,15 @@ impl Tool {
         }
     }
 
-    /// What the tool does, for the model.
-    #[must_use]
-    pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.description = Some(description.into());
-        self
-    }
+    described!("the tool");
 
-    /// A name for people.
+    /// Says to the model and to clients that the tool may ask the user: a sentence at the end of the description and
+    /// `"mrtr/mayAsk": true` in the definition's `_meta`.
+    ///
+    /// A model that knows can tell the user what to expect; a client that cannot be asked can leave the tool alone.
     #[must_use]
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.title = Some(title.into());
+    pub fn may_ask(mut self) -> Self {
+        self.may_ask = true;
         self
     }
 
@@ -92,6 +99,32 @@ impl Tool {
     #[must_use]
     pub fn annotations(mut self, annotations: impl Into<Value>) -> Self {
         self.annotations = Some(annotations.into());
+        self
+    }
+
+    /// Sends and applies this schema for the arguments, instead of the one of their type: for what a type cannot say.
+    ///
+    /// It is a JSON Schema 2020-12 of an object. What passes must still decode as the handler's type.
+    #[must_use]
+    pub fn input_schema(mut self, schema: impl Into<Value>) -> Self {
+        self.input = InputSchema::new(schema.into());
+        self
+    }
+
+    /// Promises structured content of this type (see [`Json`](super::Json)).
+    ///
+    /// What the handler returns is held against the schema; content that breaks it is an error of the server and never
+    /// reaches the client. A failure (`isError`) needs no structured content.
+    #[must_use]
+    pub fn output<T: JsonSchema>(mut self) -> Self {
+        self.output = Some(OutputSchema::of::<T>());
+        self
+    }
+
+    /// As [`output`](Self::output), with a schema written by hand: JSON Schema 2020-12 of any JSON value.
+    #[must_use]
+    pub fn output_schema(mut self, schema: impl Into<Value>) -> Self {
+        self.output = Some(OutputSchema::new(schema.into()));
         self
     }
 
@@ -115,18 +148,28 @@ impl Tool {
             && self.name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
     }
 
+    /// What its calls are held against, or what is wrong with that.
+    pub(super) fn rules(&self) -> Result<ToolRules, String> {
+        Ok(ToolRules { input: self.input.clone()?, output: self.output.clone().transpose()? })
+    }
+
     /// The tool as `tools/list` shows it.
-    pub(super) fn definition(&self, schema: &Value) -> Value {
+    pub(super) fn definition(&self, rules: &ToolRules) -> Value {
+        let mut described = self.described.clone();
+        if self.may_ask {
+            let description = described.description.take().unwrap_or_default();
+            let gap = if description.is_empty() || description.ends_with(char::is_whitespace) { "" } else { " " };
+            let stop =
+                if description.is_empty() || description.trim_end().ends_with(['.', '!', '?']) { "" } else { "." };
+            described.description = Some([&description, stop, gap, MAY_ASK].concat());
+            described.meta.insert(MAY_ASK_KEY.to_owned(), true.into());
+        }
         let mut definition = json!({ "name": self.name });
-        let mut set = |field: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                definition[field] = value;
-            }
-        };
-        set("title", self.title.clone().map(Value::from));
-        set("description", self.description.clone().map(Value::from));
-        set("inputSchema", Some(schema.clone()));
-        set("annotations", self.annotations.clone());
+        described.write_head(&mut definition);
+        definition["inputSchema"] = rules.input.schema.clone();
+        set(&mut definition, "outputSchema", &rules.output.as_ref().map(|output| &output.schema));
+        set(&mut definition, "annotations", &self.annotations);
+        described.write_tail(&mut definition);
         definition
     }
 }

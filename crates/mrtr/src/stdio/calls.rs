@@ -8,11 +8,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context as Task, Poll, Waker};
 
 use serde::Deserialize as _;
-use serde_json::json;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 use tokio::task::AbortHandle;
 
-use crate::wire::{Method, Request, RequestId, RpcError};
+use crate::wire::{Method, Request, RequestId, RpcError, meta_key};
 
 /// How much of a client's requests may be open at a time.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +55,8 @@ struct Call {
     task: Option<AbortHandle>,
     /// Whether the reply is in the queue; nothing may follow it.
     is_replied: bool,
+    /// Whether it ever said something before its reply: a subscription that did is acknowledged.
+    has_told: bool,
     /// What is in the queue besides the reply.
     told: Told,
     /// Tasks that wait until more can be told.
@@ -126,6 +127,7 @@ impl Calls {
             is_subscription: request.method == Method::Listen.name(),
             task: None,
             is_replied: false,
+            has_told: false,
             told: Told::default(),
             wakers: Vec::new(),
         };
@@ -144,6 +146,7 @@ impl Calls {
     pub(super) fn tell(&self, serial: Serial, text: String) -> bool {
         let mut state = self.lock();
         let Some(call) = state.open.get_mut(&serial).filter(|call| call.can_tell()) else { return false };
+        call.has_told = true;
         call.told.messages += 1;
         call.told.bytes += text.len();
         state.queue.push_back(Waiting { text: text.into_bytes(), kind: Kind::Notice(serial) });
@@ -207,9 +210,10 @@ impl Calls {
         subscriptions.sort_unstable();
         let ended: Vec<Call> = subscriptions.into_iter().filter_map(|serial| state.silence(serial)).collect();
         for call in &ended {
-            // The result of `basic/patterns/subscriptions#graceful-closure` has its place behind this one; it is for
-            // whoever answers `subscriptions/listen` to make.
             state.say(torn_down(&call.id));
+            if call.has_told {
+                state.say(graceful_end(&call.id));
+            }
         }
         drop(state);
         self.to_write.notify_one();
@@ -263,6 +267,11 @@ impl Calls {
         let Some(call) = state.open.get_mut(&serial).filter(|call| !call.is_replied) else { return };
         call.is_replied = true;
         let (text, wakers) = (text(&call.id), std::mem::take(&mut call.wakers));
+        if call.is_subscription && call.has_told {
+            // The server has ended it, whatever for.
+            let torn_down = torn_down(&call.id);
+            state.say(torn_down);
+        }
         state.queue.push_back(Waiting { text, kind: Kind::Reply(serial, slot) });
         drop(state);
         self.to_write.notify_one();
@@ -331,10 +340,15 @@ impl Waiting {
 
 /// What a client is told when the server ends a subscription. Spec: `basic/patterns/cancellation`.
 fn torn_down(id: &RequestId) -> Vec<u8> {
-    let id: &serde_json::value::RawValue = serde_json::from_str(id.as_json()).expect("an id is JSON");
-    json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } })
-        .to_string()
-        .into_bytes()
+    let (id, method) = (id.as_json(), "notifications/cancelled");
+    format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{{\"requestId\":{id}}}}}").into_bytes()
+}
+
+/// The reply to a subscription that the connection ends. Spec: `basic/patterns/subscriptions#graceful-closure`.
+fn graceful_end(id: &RequestId) -> Vec<u8> {
+    let (id, key) = (id.as_json(), meta_key::SUBSCRIPTION_ID);
+    let result = format!("{{\"resultType\":\"complete\",\"_meta\":{{\"{key}\":{id}}}}}");
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}").into_bytes()
 }
 
 /// How much of one call may wait to be written, besides its reply.

@@ -54,7 +54,7 @@
 //!
 //! # The end
 //!
-//! When the input ends, subscriptions end at once; calls at work get a few seconds to finish
+//! When the input ends, subscriptions end at once, and their clients are told; calls at work get a few seconds to finish
 //! ([`StdioServer::drain_timeout`]), so that `echo '{...}' | server` has its reply.
 
 mod calls;

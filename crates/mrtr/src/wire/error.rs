@@ -30,6 +30,11 @@ impl RpcError {
 
     /// `-32601` with HTTP 404: no such method here.
     pub(crate) fn method_not_found(method: &str) -> Self {
+        if method == "initialize" {
+            // Spec: `basic/versioning` wants whoever still shakes hands to learn what would work.
+            let message = format!("method not found: initialize; this server speaks {}", SUPPORTED_VERSIONS.join(", "));
+            return Self::new(-32601, 404, message).with_data(json!({ "supported": SUPPORTED_VERSIONS }));
+        }
         let shown: String = method.chars().take(80).collect();
         Self::new(-32601, 404, format!("method not found: {}", shown.escape_debug()))
     }
@@ -52,6 +57,11 @@ impl RpcError {
     /// `-32603`: the server is at fault; the log says how.
     pub(crate) fn internal(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(-32603, 200, message)
+    }
+
+    /// `-32603` with HTTP 503: the server has no room for this now.
+    pub(crate) fn busy(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(-32603, 503, message)
     }
 
     /// `-32020` with HTTP 400: a mirrored header is missing or differs from the body.
@@ -102,7 +112,8 @@ impl RpcError {
         Self { code, status, message: message.into(), data: None }
     }
 
-    fn with_data(mut self, data: Value) -> Self {
+    /// Adds what programs read.
+    pub(crate) fn with_data(mut self, data: Value) -> Self {
         self.data = Some(data);
         self
     }

@@ -43,10 +43,18 @@ pub(crate) struct Params<'a> {
     pub(crate) cursor: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub(crate) arguments: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "ref")]
+    pub(crate) reference: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) argument: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) context: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "inputResponses")]
     pub(crate) input_responses: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "requestState")]
     pub(crate) request_state: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) notifications: Option<&'a RawValue>,
     /// Only `initialize` of an older revision has it.
     #[serde(borrow, default, rename = "protocolVersion")]
     pub(crate) legacy_version: Option<Text<'a>>,

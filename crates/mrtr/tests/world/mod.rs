@@ -1,6 +1,7 @@
 //! A world of two parties: a client that sends bytes, instances that answer them, a clock moved by hand.
 
 mod effects;
+pub mod listening;
 mod run;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -122,12 +123,18 @@ impl World {
 
     /// Starts an operation.
     pub fn call(&self, tool: &str, arguments: Value) -> Leg<'_> {
-        Call { world: self, tool: tool.to_owned(), arguments, capabilities: everything() }.first()
+        self.request("tools/call", json!({ "name": tool, "arguments": arguments }))
     }
 
     /// Starts an operation of a client with these capabilities.
     pub fn call_with(&self, capabilities: Value, tool: &str, arguments: Value) -> Leg<'_> {
-        Call { world: self, tool: tool.to_owned(), arguments, capabilities }.first()
+        let params = json!({ "name": tool, "arguments": arguments });
+        Call { world: self, method: "tools/call".to_owned(), params, capabilities }.first()
+    }
+
+    /// Sends any request, of a client that can be asked everything.
+    pub fn request(&self, method: &str, params: Value) -> Leg<'_> {
+        Call { world: self, method: method.to_owned(), params, capabilities: everything() }.first()
     }
 }
 
@@ -151,19 +158,19 @@ pub fn request(id: u64, method: &str, capabilities: &Value, params: Value) -> St
 #[derive(Clone)]
 struct Call<'w> {
     world: &'w World,
-    tool: String,
-    arguments: Value,
+    method: String,
+    params: Value,
     capabilities: Value,
 }
 
 impl<'w> Call<'w> {
     fn first(self) -> Leg<'w> {
-        let params = json!({ "name": self.tool, "arguments": self.arguments });
+        let params = self.params.clone();
         self.send(1, params)
     }
 
     fn send(self, round: u64, params: Value) -> Leg<'w> {
-        let reply = self.world.send(&request(round, "tools/call", &self.capabilities, params));
+        let reply = self.world.send(&request(round, &self.method, &self.capabilities, params));
         let message = serde_json::from_slice(&reply.body).expect("a JSON reply");
         Leg { call: self, round, reply: message, status: reply.status }
     }
@@ -215,7 +222,8 @@ impl<'w> Leg<'w> {
     /// Retries with these answers and this state.
     pub fn respond_with(&self, answers: Value, state: Option<String>) -> Self {
         let call = self.call.clone();
-        let mut params = json!({ "name": call.tool, "arguments": call.arguments, "inputResponses": answers });
+        let mut params = call.params.clone();
+        params["inputResponses"] = answers;
         if let Some(state) = state {
             params["requestState"] = json!(state);
         }
@@ -263,6 +271,13 @@ impl<'w> Leg<'w> {
     pub fn errors(&self, code: i64) -> &Value {
         assert_eq!(self.reply["error"]["code"], code, "{}", self.reply);
         &self.reply["error"]
+    }
+
+    /// The members of a complete result.
+    #[track_caller]
+    pub fn result(&self) -> &Value {
+        assert_eq!(self.reply["result"]["resultType"], "complete", "{}", self.reply);
+        &self.reply["result"]
     }
 
     pub fn text(&self) -> String {

@@ -54,7 +54,7 @@ async fn a_cancelled_call_leaves_others_alone() {
 }
 
 /// Lets one pass when it is dropped.
-struct Guard(Arc<Semaphore>);
+pub(super) struct Guard(pub(super) Arc<Semaphore>);
 
 impl Drop for Guard {
     fn drop(&mut self) {

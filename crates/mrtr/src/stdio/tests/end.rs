@@ -158,12 +158,15 @@ async fn subscriptions_end_with_a_word_and_other_calls_go_on() {
     };
     let (first, other) = (open("1", "subscriptions/listen"), open("2", "tools/call"));
     open("\"b\"", "subscriptions/listen");
+    // The first one is acknowledged, the last one not yet.
     assert!(calls.tell(first, "{}".into()) && calls.tell(other, "{}".into()));
+    assert_eq!(calls.try_next(), Some(b"{}".to_vec()));
     calls.close();
     assert!(!calls.tell(first, "{}".into()) && calls.tell(other, "[]".into()));
     let cancelled =
         |id: &str| format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#);
-    for text in ["{}", &cancelled("1"), &cancelled("\"b\""), "[]"] {
+    let graceful = r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":1}}}"#;
+    for text in ["{}", &cancelled("1"), graceful, &cancelled("\"b\""), "[]"] {
         assert_eq!(calls.try_next().map(String::from_utf8), Some(Ok(text.to_owned())));
     }
     assert!(timeout(SOON, calls.next()).await.is_err(), "the other call is still at work");

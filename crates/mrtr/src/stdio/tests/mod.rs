@@ -6,4 +6,5 @@ mod calls;
 mod end;
 mod framing;
 mod pressure;
+mod subscriptions;
 mod world;

@@ -1,0 +1,64 @@
+//! Cursors: where a list goes on, sealed with the keys of the states and never to be taken for one.
+
+use serde::{Deserialize, Serialize};
+
+use super::token::{self, CURSOR, NONCE_LEN};
+use super::{Digest, Keyring};
+
+/// The cursors of one service.
+///
+/// They hold nothing that ages or belongs to a caller, and a place in a list has one cursor, so that caches can tell
+/// pages apart: the nonce is made of what is sealed, which GCM-SIV allows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cursors {
+    audience: Digest,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Place<'a> {
+    audience: Digest,
+    list: &'a str,
+    last: &'a str,
+}
+
+impl Cursors {
+    pub(crate) fn new(audience: Digest) -> Self {
+        Self { audience }
+    }
+
+    /// The cursor behind the entry `last` of `list`.
+    pub(crate) fn seal(&self, keys: &Keyring, list: &str, last: &str) -> String {
+        let place = Place { audience: self.audience, list, last };
+        let payload = postcard::to_allocvec(&place).expect("texts and digests can always be written");
+        let mut nonce = [0; NONCE_LEN];
+        nonce.copy_from_slice(&Digest::of("cursor", &[&payload]).bytes()[..NONCE_LEN]);
+        token::encode(keys, CURSOR, nonce, payload)
+    }
+
+    /// The entry behind which `list` goes on; `None` for whatever was not sealed for that.
+    pub(crate) fn open(&self, keys: &Keyring, list: &str, cursor: &str) -> Option<String> {
+        let payload = token::decode(keys, CURSOR, cursor).ok()?;
+        let (place, rest) = postcard::take_from_bytes::<Place<'_>>(&payload).ok()?;
+        (rest.is_empty() && place.audience == self.audience && place.list == list).then(|| place.last.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seal::audience;
+
+    #[test]
+    fn a_cursor_opens_for_its_own_list_of_its_own_service_only() {
+        let keys = Keyring::new([[1; 32]]).expect("one key");
+        let ours = Cursors::new(audience("ours"));
+        let cursor = ours.seal(&keys, "tools/list", "deploy");
+        assert_eq!(ours.open(&keys, "tools/list", &cursor).as_deref(), Some("deploy"));
+        assert_eq!(cursor, ours.seal(&keys, "tools/list", "deploy"), "a place has one cursor");
+        assert_eq!(ours.open(&keys, "prompts/list", &cursor), None);
+        assert_eq!(Cursors::new(audience("other")).open(&keys, "tools/list", &cursor), None);
+        assert_eq!(ours.open(&Keyring::random(), "tools/list", &cursor), None);
+        assert_eq!(ours.open(&keys, "tools/list", &cursor.replace("c1.", "m1.")), None);
+        assert!(token::decode(&keys, token::STATE, &cursor.replace("c1.", "m1.")).is_err(), "nor is it a state");
+    }
+}

@@ -1,0 +1,420 @@
+//! Resources: what a URI, or every URI of a template, stands for. Spec: `server/resources`.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value, json};
+
+use super::caller::{Caller, Work};
+use super::completion::{Completers, Completing};
+use super::described::{Described, described, set};
+use super::list::Caching;
+use super::uri_template::UriTemplate;
+use super::{Annotations, Json, NoArguments, ResourceContents, ToolError};
+use crate::flow::{Context, Handling};
+use crate::form::Form;
+
+/// What a list says of one resource.
+#[derive(Clone, Debug)]
+pub struct ResourceInfo {
+    pub(super) uri: String,
+    name: String,
+    described: Described,
+    mime_type: Option<String>,
+    size: Option<u64>,
+    annotations: Option<Annotations>,
+}
+
+impl ResourceInfo {
+    /// A resource at this URI, under this name.
+    pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            name: name.into(),
+            described: Described::default(),
+            mime_type: None,
+            size: None,
+            annotations: None,
+        }
+    }
+
+    described!("the resource");
+
+    /// Its media type: `text/plain`.
+    #[must_use]
+    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        self.mime_type = Some(mime_type.into());
+        self
+    }
+
+    /// Its size in bytes, before any encoding.
+    #[must_use]
+    pub fn size(mut self, bytes: u64) -> Self {
+        self.size = Some(bytes);
+        self
+    }
+
+    /// Hints on how to use or show it.
+    #[must_use]
+    pub fn annotations(mut self, annotations: Annotations) -> Self {
+        self.annotations = Some(annotations);
+        self
+    }
+
+    /// The resource as a list shows it.
+    pub(super) fn definition(&self) -> Value {
+        self.definition_under("uri")
+    }
+
+    fn definition_under(&self, address: &str) -> Value {
+        let mut definition = json!({ address: self.uri, "name": self.name });
+        self.described.write_head(&mut definition);
+        set(&mut definition, "mimeType", &self.mime_type);
+        set(&mut definition, "size", &self.size);
+        set(&mut definition, "annotations", &self.annotations);
+        self.described.write_tail(&mut definition);
+        definition
+    }
+}
+
+/// How a resource is read; the same for one URI and for a template's.
+#[derive(Clone)]
+pub(super) struct Reader {
+    pub(super) handler: Arc<Handler>,
+    pub(super) mime_type: Option<String>,
+    pub(super) caching: Caching,
+    pub(super) accept_unasked: bool,
+}
+
+/// `None` when there is no such resource.
+pub(super) type Found = Result<Option<Vec<Part>>, ToolError>;
+
+type Handler = dyn Fn(Map<String, Value>, Context) -> Result<Handling<Found>, String> + Send + Sync;
+
+/// One resource a server offers, read by an async function that may ask.
+///
+/// ```
+/// use mrtr::{Context, NoArguments, Resource};
+///
+/// async fn motd(_: NoArguments, _: Context) -> &'static str { "Be kind." }
+///
+/// let resource = Resource::new("motd://today", "motd", motd).mime_type("text/plain");
+/// ```
+#[derive(Clone)]
+pub struct Resource {
+    pub(super) info: ResourceInfo,
+    pub(super) reader: Reader,
+}
+
+/// Resources that share a URI template, read by an async function that gets the template's values.
+///
+/// Templates are written as in RFC 6570: `{id}` stands for one segment, `{+path}` may have slashes in it, `{/a,b}`,
+/// `{.ext}` and `{#part}` bring their own separator, and `{?q,page}` at the end takes a query in any order. The values
+/// become the fields of `A`, decoded; they travel as text, so `A` is what a form can be ([`form`](crate::form)).
+///
+/// ```
+/// use mrtr::{Context, ResourceTemplate};
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Row { table: String, id: u32 }
+///
+/// async fn row(row: Row, _: Context) -> Option<String> {
+///     (row.table == "users").then(|| format!("user {}", row.id)) // None: there is no such resource
+/// }
+///
+/// let rows = ResourceTemplate::new("db://{table}/{id}", "row", row).mime_type("text/plain");
+/// ```
+///
+/// # Security
+/// Values come from the client, decoded: `{path}` can be `../../etc/passwd`. Hold them against what may be read.
+#[derive(Clone)]
+pub struct ResourceTemplate {
+    pub(super) info: ResourceInfo,
+    pub(super) template: Result<UriTemplate, String>,
+    pub(super) form: Result<Arc<Form>, String>,
+    pub(super) reader: Reader,
+    pub(super) completers: Completers,
+    pub(super) lister: Option<Arc<Lister>>,
+}
+
+type Lister = dyn Fn(Caller) -> Work<Result<Vec<ResourceInfo>, ToolError>> + Send + Sync;
+
+impl Reader {
+    fn new<A, F, Fut, R>(form: Result<Arc<Form>, String>, handler: F) -> Self
+    where
+        A: DeserializeOwned,
+        F: Fn(A, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = R> + Send + 'static,
+        R: IntoResource,
+    {
+        Self {
+            handler: Arc::new(move |arguments, cx| {
+                let form = form.as_ref().map_err(String::clone)?;
+                let running = handler(form.decode(arguments).map_err(|problem| problem.to_string())?, cx);
+                Ok(Box::pin(async move { running.await.into_resource() }))
+            }),
+            mime_type: None,
+            caching: Caching::NONE,
+            accept_unasked: false,
+        }
+    }
+}
+
+/// The setters resources and templates share.
+macro_rules! readable {
+    () => {
+        /// What it is, for the model.
+        #[must_use]
+        pub fn description(mut self, description: impl Into<String>) -> Self {
+            self.info = self.info.description(description);
+            self
+        }
+
+        /// A name for people.
+        #[must_use]
+        pub fn title(mut self, title: impl Into<String>) -> Self {
+            self.info = self.info.title(title);
+            self
+        }
+
+        /// Adds a picture for user interfaces.
+        #[must_use]
+        pub fn icon(mut self, icon: super::Icon) -> Self {
+            self.info = self.info.icon(icon);
+            self
+        }
+
+        /// Adds metadata to the definition.
+        #[must_use]
+        pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+            self.info = self.info.meta(key, value);
+            self
+        }
+
+        /// Hints on how to use or show it.
+        #[must_use]
+        pub fn annotations(mut self, annotations: Annotations) -> Self {
+            self.info = self.info.annotations(annotations);
+            self
+        }
+
+        /// The media type of its contents, unless they say another.
+        #[must_use]
+        pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
+            let mime_type = mime_type.into();
+            self.reader.mime_type = Some(mime_type.clone());
+            self.info = self.info.mime_type(mime_type);
+            self
+        }
+
+        /// How long a client may use what it read without reading again; default zero.
+        ///
+        /// It stays with that caller unless it is [`public`](Self::public). Contents that took answers to get are never
+        /// kept.
+        #[must_use]
+        pub fn fresh_for(mut self, time: Duration) -> Self {
+            self.reader.caching.ttl_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+            self
+        }
+
+        /// Its contents are the same for everybody: caches between may share them.
+        #[must_use]
+        pub fn public(mut self) -> Self {
+            self.reader.caching.is_public = true;
+            self
+        }
+
+        /// As [`Tool::accept_unasked`](super::Tool::accept_unasked).
+        #[must_use]
+        pub fn accept_unasked(mut self) -> Self {
+            self.reader.accept_unasked = true;
+            self
+        }
+    };
+}
+
+impl Resource {
+    /// A resource at this URI.
+    pub fn new<F, Fut, R>(uri: impl Into<String>, name: impl Into<String>, handler: F) -> Self
+    where
+        F: Fn(NoArguments, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = R> + Send + 'static,
+        R: IntoResource,
+    {
+        let form = Form::of::<NoArguments>().map(Arc::new).map_err(|error| error.to_string());
+        Self { info: ResourceInfo::new(uri, name), reader: Reader::new(form, handler) }
+    }
+
+    readable!();
+
+    /// Its size in bytes, before any encoding.
+    #[must_use]
+    pub fn size(mut self, bytes: u64) -> Self {
+        self.info = self.info.size(bytes);
+        self
+    }
+
+    /// The resource's URI.
+    pub fn uri(&self) -> &str {
+        &self.info.uri
+    }
+}
+
+impl ResourceTemplate {
+    /// The resources whose URIs this template makes. Its variables are the fields of `A`.
+    pub fn new<A, F, Fut, R>(uri_template: impl Into<String>, name: impl Into<String>, handler: F) -> Self
+    where
+        A: DeserializeOwned + JsonSchema,
+        F: Fn(A, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = R> + Send + 'static,
+        R: IntoResource,
+    {
+        let info = ResourceInfo::new(uri_template, name);
+        let form = Form::of::<A>().map(Arc::new).map_err(|error| error.to_string());
+        Self {
+            template: UriTemplate::parse(&info.uri),
+            reader: Reader::new(form.clone(), handler),
+            form,
+            info,
+            completers: Completers::default(),
+            lister: None,
+        }
+    }
+
+    readable!();
+
+    /// Completes a variable while the user types it; give the best values first, of which a hundred are sent.
+    #[must_use]
+    pub fn complete<F, Fut>(mut self, variable: impl Into<String>, complete: F) -> Self
+    where
+        F: Fn(Completing) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Vec<String>> + Send + 'static,
+    {
+        self.completers.add(variable.into(), complete);
+        self
+    }
+
+    /// Lists those of its resources that there are now, for `resources/list`; give them in an order that stays.
+    ///
+    /// Without it, clients know of the template only.
+    #[must_use]
+    pub fn list<F, Fut>(mut self, list: F) -> Self
+    where
+        F: Fn(Caller) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Vec<ResourceInfo>, ToolError>> + Send + 'static,
+    {
+        self.lister = Some(Arc::new(move |caller| Box::pin(list(caller))));
+        self
+    }
+
+    /// The template as `resources/templates/list` shows it.
+    pub(super) fn definition(&self) -> Value {
+        self.info.definition_under("uriTemplate")
+    }
+
+    /// What is wrong between the template and the type of its values.
+    pub(super) fn problem(&self) -> Option<String> {
+        let (template, form) = match (&self.template, &self.form) {
+            (Ok(template), Ok(form)) => (template, form),
+            (Err(problem), _) | (_, Err(problem)) => return Some(problem.clone()),
+        };
+        let named = |name: &str| template.variables().iter().any(|variable| variable == name);
+        let unread = template.variables().iter().find(|variable| form.field(variable).is_none());
+        let unset = form.fields().iter().find(|field| field.required && !named(&field.name));
+        let stray = self.completers.stray(form);
+        match (unread, unset, stray) {
+            (Some(variable), _, _) => Some(format!("its variable {variable:?} is no field of the handler's arguments")),
+            (_, Some(field), _) => Some(format!("the field {:?} is no variable of it", field.name)),
+            (_, _, Some(argument)) => Some(format!("there is no {argument:?} to complete")),
+            (None, None, None) => None,
+        }
+    }
+}
+
+/// A part of a resource: complete, or still without the URI and media type it was asked for by.
+#[derive(Clone, Debug)]
+#[doc(hidden)]
+pub enum Part {
+    Text(String, Option<&'static str>),
+    Blob(Vec<u8>),
+    Contents(ResourceContents),
+}
+
+impl Part {
+    pub(super) fn under(self, uri: &str, mime_type: Option<&str>) -> ResourceContents {
+        let (mut contents, mime_type) = match self {
+            Self::Text(text, own) => (ResourceContents::text(uri, text), own.or(mime_type)),
+            Self::Blob(bytes) => (ResourceContents::blob(uri, bytes), mime_type),
+            Self::Contents(contents) => (contents, mime_type),
+        };
+        contents.mime_type = contents.mime_type.or_else(|| mime_type.map(ToOwned::to_owned));
+        contents
+    }
+}
+
+/// What may be returned from a resource's handler: text, bytes, [`Json`], [`ResourceContents`], several of them; in an
+/// `Option` where the resource may not exist, in a `Result` where reading it may fail.
+pub trait IntoResource {
+    #[doc(hidden)]
+    fn into_resource(self) -> Result<Option<Vec<Part>>, ToolError>;
+}
+
+/// One part, always there.
+macro_rules! one_part {
+    ($($type:ty: $value:ident => $part:expr;)*) => {$(
+        impl IntoResource for $type {
+            fn into_resource(self) -> Found {
+                let $value = self;
+                Ok(Some(vec![$part]))
+            }
+        }
+    )*};
+}
+
+one_part! {
+    String: text => Part::Text(text, None);
+    &'static str: text => Part::Text(text.to_owned(), None);
+    Vec<u8>: bytes => Part::Blob(bytes);
+    &'static [u8]: bytes => Part::Blob(bytes.to_vec());
+    ResourceContents: contents => Part::Contents(contents);
+}
+
+impl IntoResource for Vec<ResourceContents> {
+    fn into_resource(self) -> Found {
+        Ok(Some(self.into_iter().map(Part::Contents).collect()))
+    }
+}
+
+impl<T: Serialize> IntoResource for Json<T> {
+    fn into_resource(self) -> Found {
+        Ok(Some(vec![Part::Text(serde_json::to_string(&self.0)?, Some("application/json"))]))
+    }
+}
+
+impl<T: IntoResource> IntoResource for Option<T> {
+    fn into_resource(self) -> Found {
+        self.map_or(Ok(None), T::into_resource)
+    }
+}
+
+impl<T: IntoResource, E: Into<ToolError>> IntoResource for Result<T, E> {
+    fn into_resource(self) -> Found {
+        self.map_err(Into::into)?.into_resource()
+    }
+}
+
+impl fmt::Debug for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resource").field("uri", &self.info.uri).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ResourceTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResourceTemplate").field("uri_template", &self.info.uri).finish_non_exhaustive()
+    }
+}
