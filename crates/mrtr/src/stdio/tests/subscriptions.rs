@@ -7,15 +7,19 @@ use crate::server::ServerHandle;
 use crate::stdio::StdioServer;
 use crate::{Context, NoArguments, Server, Tool};
 
-/// A client with a subscription of this id, which is acknowledged, and the server's handle.
-async fn subscribed(id: u64) -> (Client, ServerHandle) {
+/// A server that tells what changes, and what to tell it with.
+fn telling() -> (StdioServer, ServerHandle) {
     let mut server = Server::new("test", "1").tool(Tool::new("ping", |_: NoArguments, _: Context| async { "pong" }));
     let handle = server.handle();
-    let mut client = Client::of(StdioServer::new(server.build().unwrap()));
+    (StdioServer::new(server.build().unwrap()), handle)
+}
+
+/// A client whose subscription of this id is acknowledged.
+async fn subscribed(server: StdioServer, id: u64) -> Client {
+    let mut client = Client::of(server);
     client.send(listen(id)).await;
-    let acknowledged = client.read().await;
-    assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
-    (client, handle)
+    assert_eq!(client.read().await["method"], "notifications/subscriptions/acknowledged");
+    client
 }
 
 fn listen(id: u64) -> Value {
@@ -38,7 +42,8 @@ fn assert_ended(messages: &[Value], id: u64) {
 
 #[tokio::test(start_paused = true)]
 async fn a_subscription_tells_what_changes_beside_other_calls_until_the_client_cancels_it() {
-    let (mut client, handle) = subscribed(7).await;
+    let (server, handle) = telling();
+    let mut client = subscribed(server, 7).await;
     for id in 8..10 {
         handle.tools_changed();
         let told = client.read().await;
@@ -55,7 +60,8 @@ async fn a_subscription_tells_what_changes_beside_other_calls_until_the_client_c
 
 #[tokio::test(start_paused = true)]
 async fn a_subscription_that_the_server_ends_is_cancelled_and_completed() {
-    let (mut client, handle) = subscribed(7).await;
+    let (server, handle) = telling();
+    let mut client = subscribed(server, 7).await;
     handle.close_subscriptions();
     assert_ended(&[client.read().await, client.read().await], 7);
     client.nothing().await;
@@ -63,8 +69,9 @@ async fn a_subscription_that_the_server_ends_is_cancelled_and_completed() {
 
 #[tokio::test(start_paused = true)]
 async fn the_end_of_the_input_ends_subscriptions_at_once_and_leaves_those_of_others() {
-    let (mut other, handle) = subscribed(1).await;
-    let (client, _handle) = subscribed(7).await;
+    let (server, handle) = telling();
+    let mut other = subscribed(server.clone(), 1).await;
+    let client = subscribed(server, 7).await;
     let start = tokio::time::Instant::now();
     let (rest, served) = client.end().await;
     served.unwrap();
