@@ -67,7 +67,7 @@ pub(crate) struct DemoArgs {
     pub(crate) trace: bool,
 }
 
-/// Serve the demo's tools at /mcp until SIGTERM or Ctrl-C.
+/// Serve the demo's tools at /mcp, or over stdin and stdout, until SIGTERM or Ctrl-C.
 #[derive(Debug, Args)]
 #[command(after_help = DEMO_SERVER_HELP)]
 pub(crate) struct DemoServerArgs {
@@ -77,6 +77,9 @@ pub(crate) struct DemoServerArgs {
     /// What the instance calls itself, in the header x-mrtr-instance of every response.
     #[arg(long, value_name = "NAME", default_value = "demo", value_parser = instance_name)]
     pub(crate) name: String,
+    /// Serve over stdin and stdout, one message per line, until stdin ends.
+    #[arg(long, conflicts_with_all = ["listen", "name", "until_stdin_closes"])]
+    pub(crate) stdio: bool,
     /// Stop when standard input ends too, as it does when the process that started this one is gone.
     #[arg(long, hide = true)]
     pub(crate) until_stdin_closes: bool,
@@ -203,15 +206,21 @@ deployed, cancelled, filed or provisioned.
     exit_codes!()
 );
 
-const DEMO_SERVER_HELP: &str = "\
-Examples:
+const DEMO_SERVER_HELP: &str = r#"Examples:
   mrtr demo-server
   MRTR_KEYS=$(mrtr keygen) mrtr demo-server --listen 127.0.0.1:0 --name alpha
+  echo '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{' \
+      '"io.modelcontextprotocol/protocolVersion":"2026-07-28",' \
+      '"io.modelcontextprotocol/clientCapabilities":{}}}}' |
+      mrtr demo-server --stdio
 
-The first line on stdout says where it listens. MRTR_KEYS holds the keys that
-seal request states; all instances of a fleet need the same. Without it a random
-key is made, and only this process can go on with what it asked. RUST_LOG says
-how much is logged to stderr.";
+The first line on stdout says where it listens; with --stdio nothing is on
+stdout but messages, and a client that starts its servers wants this command:
+mrtr demo-server --stdio
+
+MRTR_KEYS holds the keys that seal request states; all instances of a fleet need
+the same. Without it a random key is made, and only this process can go on with
+what it asked. RUST_LOG says how much is logged to stderr."#;
 
 const KEYGEN_HELP: &str = "\
 Examples:

@@ -36,7 +36,7 @@
 //! | writing tools | [`Context`], [`Tool`], [`ToolError`] |
 //! | prompts and resources | [`Prompt`], [`Resource`], [`ResourceTemplate`] |
 //! | forms and their rules | [`form`] |
-//! | serving | [`Server`], [`http`] |
+//! | serving | [`Server`], [`http`], [`stdio`] |
 //! | telling clients what changed | [`ServerHandle`](server::ServerHandle) |
 //! | calling | [`client`] |
 //! | keys and what a state promises | [`Keyring`], `docs/state-format.md` |
@@ -46,15 +46,21 @@
 //! # Features
 //!
 //! `http` (default) serves over Streamable HTTP; `jwt` adds to it an authenticator for access tokens that are JSON Web
-//! Tokens; `client` calls servers. Without any, the engine is left: it does no I/O and needs no runtime.
+//! Tokens; `stdio` serves over stdin and stdout; `client` calls servers. Without any, the engine is left: it does no I/O
+//! and needs no runtime.
 
-#![cfg_attr(not(all(feature = "http", feature = "client", feature = "jwt")), allow(rustdoc::broken_intra_doc_links))]
+#![cfg_attr(
+    not(all(feature = "http", feature = "stdio", feature = "client", feature = "jwt")),
+    allow(rustdoc::broken_intra_doc_links)
+)]
 
 #[cfg(feature = "__bench")]
 #[doc(hidden)]
 pub mod bench;
 pub mod flow;
 pub mod form;
+#[cfg(any(feature = "http", feature = "stdio"))]
+mod runtime;
 mod seal;
 pub mod server;
 #[doc(hidden)]
@@ -65,6 +71,8 @@ pub mod wire;
 pub mod client;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "stdio")]
+pub mod stdio;
 #[cfg(any(feature = "client", feature = "jwt"))]
 mod tls;
 

@@ -25,6 +25,8 @@ mod regression;
 mod replay;
 mod resources;
 mod results;
+#[cfg(all(feature = "stdio", unix))]
+mod stdio;
 mod subscriptions;
 mod threads;
 mod tools;

@@ -3,10 +3,13 @@
 use std::env;
 use std::future::pending;
 use std::io::{self, IsTerminal};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mrtr::Keyring;
 use mrtr::http::{HttpServer, McpService};
+use mrtr::server::Dispatch;
+use mrtr::stdio::StdioServer;
 use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
 
@@ -22,7 +25,18 @@ pub(crate) async fn run(args: DemoServerArgs) -> Result<Exit, Failure> {
     if env::var_os(KEYS).is_some() {
         server = server.keys(Keyring::from_env(KEYS).map_err(|error| Failure::usage(format!("{KEYS}: {error}")))?);
     }
-    let service = McpService::new(server.build().map_err(|error| failed(error.to_string()))?);
+    let server = server.build().map_err(|error| failed(error.to_string()))?;
+    if args.stdio { stdio(server).await } else { http(server, &args).await }
+}
+
+async fn stdio(server: Arc<Dispatch>) -> Result<Exit, Failure> {
+    // Its `Debug` says the cause too.
+    StdioServer::new(server).drain_timeout(DRAIN).run().await.map_err(|error| failed(format!("{error:?}")))?;
+    Ok(Exit::Completed)
+}
+
+async fn http(server: Arc<Dispatch>, args: &DemoServerArgs) -> Result<Exit, Failure> {
+    let service = McpService::new(server);
     let instance = args.name.parse().map_err(|_| Failure::usage("--name is not a name"))?;
     let service = service.response_header(INSTANCE_HEADER.parse().expect("a valid header name"), instance);
 

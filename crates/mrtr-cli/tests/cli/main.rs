@@ -6,6 +6,8 @@ mod call;
 mod demo;
 mod keygen;
 mod server;
+#[cfg(unix)]
+mod stdio;
 mod terminal;
 mod tools;
 

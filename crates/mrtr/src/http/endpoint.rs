@@ -10,12 +10,12 @@ use super::{
     admission::Admission,
     auth::Auth,
     body::{self, BodyLimits, ResponseBody},
-    clock::TokioClock,
     exchange::{self, Asked},
     limits::{Limiter, Permit},
     negotiate,
     refusal::Refusal,
 };
+use crate::runtime::TokioClock;
 use crate::seal::Principal;
 use crate::server::{Clock, Dispatch, Incoming, Reply};
 

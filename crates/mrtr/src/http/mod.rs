@@ -48,7 +48,6 @@ mod accept;
 mod admission;
 mod auth;
 mod body;
-mod clock;
 mod endpoint;
 mod events;
 mod exchange;
@@ -60,7 +59,6 @@ mod outbox;
 mod refusal;
 mod serve;
 mod service;
-mod signal;
 #[cfg(test)]
 mod tests;
 
@@ -69,8 +67,8 @@ pub use self::auth::{Jwks, JwksError, JwtAuthenticator};
 pub use self::{
     auth::{AuthError, Authenticator, InvalidResource, MetadataService, ResourceMetadata},
     body::ResponseBody,
-    clock::TokioClock,
     limits::Limits,
     serve::{HttpServer, ServeError},
     service::McpService,
 };
+pub use crate::runtime::TokioClock;

@@ -4,8 +4,11 @@ use std::{fmt, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use tokio::net::{TcpListener, ToSocketAddrs};
 
-use super::{accept, service::McpService, signal::StopSignals};
-use crate::server::{BuildError, Server};
+use super::{accept, service::McpService};
+use crate::{
+    runtime::StopSignals,
+    server::{BuildError, Server},
+};
 
 /// The HTTP/1.1 server around an [`McpService`]: path, timeouts, listener, shutdown.
 ///

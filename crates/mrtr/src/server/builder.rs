@@ -277,7 +277,8 @@ impl Server {
         self
     }
 
-    /// How long a handler may run in one round; default 60 seconds. Needs a clock with timers, as `http` brings.
+    /// How long a handler may run in one round; default 60 seconds. Needs a clock with timers, as `http` and
+    /// `stdio` bring.
     pub fn handler_time(mut self, limit: Duration) -> Self {
         self.limits.handler_time = limit;
         self
@@ -285,7 +286,8 @@ impl Server {
 
     /// Goes by this clock, whatever the transport brings; tests have one they move by hand.
     ///
-    /// Default: the clock of the transport (`http` has tokio's timers), or else the machine's time of day without timers.
+    /// Default: the clock of the transport (`http` and `stdio` have tokio's timers), or else the machine's time of day
+    /// without timers.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
         self

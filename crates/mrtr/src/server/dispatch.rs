@@ -144,7 +144,7 @@ impl Dispatch {
     /// unfinished operation needs is in the reply.
     pub async fn handle(&self, incoming: Incoming<'_>) -> Reply {
         match Message::parse(incoming.body) {
-            Ok(Message::Notification) => Reply { status: 202, body: Vec::new() },
+            Ok(Message::Notification(_)) => Reply { status: 202, body: Vec::new() },
             Ok(Message::Request(request)) => match self.answer(&request, &incoming).await {
                 Ok(result) => self.complete(&request.id, &result),
                 Err(error) => refuse(Some(&request.id), &error),

@@ -17,8 +17,11 @@ use super::{Meta, RequestId, RpcError};
 pub(crate) enum Message<'a> {
     /// Wants an answer.
     Request(Request<'a>),
-    /// Wants none.
-    Notification,
+    /// Wants none; this is its method.
+    Notification(
+        #[cfg_attr(not(feature = "stdio"), allow(dead_code, reason = "only stdio has notifications that matter"))]
+        Cow<'a, str>,
+    ),
 }
 
 /// A request: its id, method, and the parameters routing needs.
@@ -97,7 +100,7 @@ impl<'a> Message<'a> {
         match serde_json::from_str::<Object<Frame<'a, Object<Params<'a>>>>>(text) {
             Ok(Object(frame)) => {
                 let Envelope { id, method } = frame.envelope()?;
-                let Some(id) = id else { return Ok(Message::Notification) };
+                let Some(id) = id else { return Ok(Message::Notification(method)) };
                 Ok(Message::Request(Request {
                     id,
                     method,
@@ -116,7 +119,7 @@ impl<'a> Message<'a> {
         };
         let Envelope { id, method } = frame.envelope()?;
         if id.is_none() {
-            return Ok(Message::Notification);
+            return Ok(Message::Notification(method));
         }
         let problem = match frame.params.map(|params| serde_json::from_str::<Object<Params<'_>>>(params.get())) {
             Some(Err(error)) => without_values(&error),
@@ -209,7 +212,8 @@ mod tests {
     #[test]
     fn a_message_without_an_id_is_a_notification() {
         let body = br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"name":5}}"#;
-        assert!(matches!(Message::parse(body), Ok(Message::Notification)));
+        let Ok(Message::Notification(method)) = Message::parse(body) else { panic!("not a notification") };
+        assert_eq!(method, "notifications/cancelled");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::server::{Clock, Sleep};
 
-/// Tells the system's time and waits on tokio's timer. What is served over [`http`](super) has it without asking.
+/// Tells the system's time and waits on tokio's timer. What a transport of this crate serves has it without asking.
 ///
 /// Outside a tokio runtime it has no timers, and what would wait does not.
 ///

@@ -4,7 +4,7 @@ use std::io;
 
 /// SIGTERM and Ctrl-C, watched from the moment this exists.
 #[derive(Debug)]
-pub(super) struct StopSignals {
+pub(crate) struct StopSignals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
     #[cfg(unix)]
@@ -13,19 +13,19 @@ pub(super) struct StopSignals {
 
 impl StopSignals {
     #[cfg(unix)]
-    pub(super) fn watch() -> io::Result<Self> {
+    pub(crate) fn watch() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
 
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
     #[cfg(not(unix))]
-    pub(super) fn watch() -> io::Result<Self> {
+    pub(crate) fn watch() -> io::Result<Self> {
         Ok(Self {})
     }
 
     /// Waits for the next signal.
-    pub(super) async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         #[cfg(unix)]
         tokio::select! {
             _ = self.terminate.recv() => {}
