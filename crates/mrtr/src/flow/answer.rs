@@ -1,9 +1,9 @@
 //! What came back for a question: parsed, never trusted. A malformed answer is a problem to name, not an answer.
 
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value, value::RawValue};
 
-use crate::wire::json::Object;
+use crate::wire::{Text, json::Object};
 
 /// A well-formed elicitation result. Spec: `schema#elicitresult`; it carries no `resultType`, and one is ignored.
 #[derive(Debug, PartialEq)]
@@ -21,16 +21,17 @@ impl ElicitResult {
     pub(super) fn parse(raw: &RawValue) -> Result<Self, String> {
         #[derive(Deserialize)]
         struct Wire<'a> {
-            #[serde(default)]
-            action: Option<Value>,
+            #[serde(borrow, default)]
+            action: Option<&'a RawValue>,
             #[serde(borrow, default)]
             content: Option<&'a RawValue>,
             #[serde(default)]
-            result: Option<Value>,
+            result: Option<IgnoredAny>,
         }
         let Object(wire) = serde_json::from_str::<Object<Wire<'_>>>(raw.get())
             .map_err(|_| "the answer must be an object with an \"action\"".to_owned())?;
-        match wire.action.as_ref().map(|action| action.as_str()) {
+        let action = wire.action.map(|action| serde_json::from_str::<Text<'_>>(action.get()).ok());
+        match action.as_ref().map(|action| action.as_ref().map(|text| &*text.0)) {
             Some(Some("accept")) => Self::accept(wire.content),
             Some(Some("decline")) => Ok(Self::Decline),
             Some(Some("cancel")) => Ok(Self::Cancel),

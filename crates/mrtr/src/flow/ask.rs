@@ -48,7 +48,8 @@ pub trait Question: Send {
 pub struct Prepared {
     pub(super) kind: Kind,
     pub(super) digest: Digest,
-    pub(super) needs: ClientCapabilities,
+    /// What the client would have to declare.
+    pub(super) needs: fn() -> ClientCapabilities,
     pub(super) supported: fn(&ClientInfo) -> bool,
 }
 
@@ -213,7 +214,7 @@ impl<Q: Question> AskOutcome<Q> {
         prepared: &Prepared,
     ) -> Result<Option<Outcome<Q::Output>>, ContextError> {
         let Some(value) = self.fallback.take() else {
-            self.round.fail(Fault::MissingCapability(Box::new(prepared.needs.clone())));
+            self.round.fail(Fault::MissingCapability(Box::new((prepared.needs)())));
             return Ok(None);
         };
         if call.settle(State::Fallback) {

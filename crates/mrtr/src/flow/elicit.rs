@@ -67,7 +67,7 @@ impl<T: DeserializeOwned + Send> Question for FormOf<T> {
         Ok(Prepared {
             kind: Kind::Form,
             digest: Digest::of("form", &[self.message.as_bytes(), form.fingerprint()]),
-            needs: ClientCapabilities::default().with_form(),
+            needs: || ClientCapabilities::default().with_form(),
             supported: |client| client.can_elicit_form(),
         })
     }
@@ -101,7 +101,7 @@ impl<T: DeserializeOwned + Send> Question for FormOf<T> {
                 return invalid(problems.join("; "), Some(Value::Object(form.valid_part(&content)).to_string()));
             }
         };
-        let recorded = Value::Object(content.clone()).to_string();
+        let recorded = serde_json::to_string(&content).expect("a JSON value can be written");
         let value: T = match form.decode(content) {
             Ok(value) => value,
             Err(problem) => return invalid(problem.to_string(), Some(recorded)),
@@ -158,7 +158,7 @@ impl Question for UrlVisit {
         Ok(Prepared {
             kind: Kind::Url,
             digest: self.0.digest(),
-            needs: ClientCapabilities::default().with_url(),
+            needs: || ClientCapabilities::default().with_url(),
             supported: |client| client.can_elicit_url(),
         })
     }

@@ -93,7 +93,7 @@ pub(super) struct ListRootsResult {
 pub struct ClientRequest<R> {
     kind: Kind,
     request: String,
-    needs: ClientCapabilities,
+    needs: fn() -> ClientCapabilities,
     supported: fn(&ClientInfo) -> bool,
     result: PhantomData<fn() -> R>,
 }
@@ -101,11 +101,14 @@ pub struct ClientRequest<R> {
 impl ClientRequest<CreateMessageResult> {
     pub(super) fn sample(message: &CreateMessage) -> Self {
         let with_tools = message.params.contains_key("tools");
-        let needs = ClientCapabilities::default();
         Self {
             kind: Kind::Sampling,
             request: json!({ "method": "sampling/createMessage", "params": message.params }).to_string(),
-            needs: if with_tools { needs.with_sampling_tools() } else { needs.with_sampling() },
+            needs: if with_tools {
+                || ClientCapabilities::default().with_sampling_tools()
+            } else {
+                || ClientCapabilities::default().with_sampling()
+            },
             supported: if with_tools { |client| client.can_sample_with_tools() } else { |client| client.can_sample() },
             result: PhantomData,
         }
@@ -117,7 +120,7 @@ impl ClientRequest<Vec<Root>> {
         Self {
             kind: Kind::Roots,
             request: r#"{"method":"roots/list"}"#.to_owned(),
-            needs: ClientCapabilities::default().with_roots(),
+            needs: || ClientCapabilities::default().with_roots(),
             supported: |client| client.can_list_roots(),
             result: PhantomData,
         }
@@ -154,7 +157,7 @@ impl<R: ClientResult> Question for ClientRequest<R> {
         Ok(Prepared {
             kind: self.kind,
             digest: Digest::of("client", &[self.request.as_bytes()]),
-            needs: self.needs.clone(),
+            needs: self.needs,
             supported: self.supported,
         })
     }

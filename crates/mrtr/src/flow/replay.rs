@@ -3,7 +3,7 @@
 //! What the journal has for a call counts only while the code still asks the same thing in the same situation. What does
 //! not is logged; an answer is then asked for again, and so is every answer after it. What is done stays done.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::value::RawValue;
 use tracing::warn;
@@ -17,14 +17,14 @@ pub(super) struct Replay {
     /// What earlier rounds left, in order.
     prior: Vec<Prior>,
     /// What this round brought.
-    answers: HashMap<String, Box<RawValue>>,
+    answers: BTreeMap<String, Box<RawValue>>,
     accept_unasked: bool,
     /// What the handler has called for in this round, in order.
     calls: Vec<Call>,
     /// Which of them are neither settled nor dropped.
     live: Vec<usize>,
     /// The keys of all that were not dropped.
-    keys: HashSet<String>,
+    keys: BTreeSet<String>,
     /// Questions where the journal has something else, and what is said of them once they count.
     out_of_turn: Vec<(usize, String)>,
 }
@@ -89,7 +89,7 @@ pub(crate) struct Open {
 }
 
 impl Replay {
-    pub(super) fn new(journal: Journal, answers: HashMap<String, Box<RawValue>>, accept_unasked: bool) -> Self {
+    pub(super) fn new(journal: Journal, answers: BTreeMap<String, Box<RawValue>>, accept_unasked: bool) -> Self {
         let prior = journal.into_iter().map(|entry| Prior { entry, called: false }).collect();
         Self { prior, answers, accept_unasked, ..Self::default() }
     }

@@ -4,7 +4,7 @@
 //! off in the middle because somebody asked a question beside it. Which answer belongs to which call is decided in
 //! `replay`.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -168,7 +168,7 @@ impl Round {
     pub(crate) fn resume(
         mut self,
         journal: Journal,
-        answers: HashMap<String, Box<RawValue>>,
+        answers: BTreeMap<String, Box<RawValue>>,
         accept_unasked: bool,
     ) -> Self {
         let core = self.core.get_mut().unwrap_or_else(PoisonError::into_inner);

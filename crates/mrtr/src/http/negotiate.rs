@@ -3,7 +3,7 @@
 //! [Sending Messages](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#sending-messages)
 //! has the rules; the matching of media types is RFC 9110's.
 
-use http::{HeaderMap, HeaderValue, Method, header, request::Parts};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header, request::Parts};
 
 use super::refusal::Refusal;
 
@@ -24,15 +24,26 @@ pub(super) fn check(request: &Parts) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// The two spellings of `Accept` that nearly every request has.
+const USUAL_ACCEPT: [&[u8]; 2] = [b"application/json, text/event-stream", b"text/event-stream, application/json"];
+
+/// The value of a header that is there once.
+fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h [u8]> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (Some(only), None) => Some(only.as_bytes()),
+        _ => None,
+    }
+}
+
 /// Whether there is exactly one `Content-Type` and it is `application/json`, in UTF-8.
 fn is_json(headers: &HeaderMap) -> bool {
-    let mut values = headers.get_all(header::CONTENT_TYPE).iter();
-    let (Some(only), None) = (values.next(), values.next()) else {
+    let Some(Ok(text)) = only(headers, &header::CONTENT_TYPE).map(std::str::from_utf8) else {
         return false;
     };
-    let Ok(text) = only.to_str() else {
-        return false;
-    };
+    if text == "application/json" {
+        return true;
+    }
     let mut parts = text.split(';').map(str::trim);
     parts.next().is_some_and(|essence| essence.eq_ignore_ascii_case("application/json"))
         && parts.all(is_harmless_parameter)
@@ -64,6 +75,10 @@ fn is_plain(headers: &HeaderMap) -> bool {
 /// nobody is harmed by answering, while refusing would break callers behind proxies that drop the header.
 /// A header that is there and leaves one of the two out is a client that cannot read half of the replies.
 fn accepts_replies(headers: &HeaderMap) -> bool {
+    // As the specification's examples and most clients write it.
+    if only(headers, &header::ACCEPT).is_some_and(|value| USUAL_ACCEPT.contains(&value)) {
+        return true;
+    }
     let ranges = || headers.get_all(header::ACCEPT).iter().flat_map(elements);
     !headers.contains_key(header::ACCEPT)
         || (admits(ranges(), "application", "json") && admits(ranges(), "text", "event-stream"))
@@ -107,8 +122,6 @@ fn elements(value: &HeaderValue) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderName;
-
     use super::*;
 
     fn headers(name: &HeaderName, values: &[&'static str]) -> HeaderMap {

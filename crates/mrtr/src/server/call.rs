@@ -1,6 +1,6 @@
 //! One leg of an operation: open the state, run the handler, seal the state.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -17,10 +17,10 @@ use crate::flow::{
     Suspension, SystemClock, guarded,
 };
 use crate::seal::{Binding, Claims, NONCE_LEN, Opened, StateError};
-use crate::wire::{Method, Request, RpcError, json};
+use crate::wire::{Meta, Method, Request, RpcError, json};
 
 /// What `inputResponses` brought, by key.
-type Answers = HashMap<String, Box<RawValue>>;
+type Answers = BTreeMap<String, Box<RawValue>>;
 
 /// What a request calls, as far as every kind of handler has it.
 pub(super) struct Call<'a> {
@@ -232,12 +232,8 @@ fn reopen(mut claims: Claims<Journal>, ago: Duration, answers: &mut Answers) -> 
 /// The client, as the request describes it.
 pub(super) fn client(request: &Request<'_>) -> ClientInfo {
     let meta = request.params.meta.as_ref();
-    ClientInfo {
-        implementation: meta
-            .and_then(|meta| meta.client_info())
-            .map(|(name, version)| (name.into_owned(), version.into_owned())),
-        capabilities: meta.and_then(|meta| meta.client_capabilities().ok()).cloned().unwrap_or_default(),
-    }
+    let capabilities = meta.and_then(|meta| meta.client_capabilities().ok()).cloned().unwrap_or_default();
+    ClientInfo::new(meta.and_then(Meta::client_info), capabilities)
 }
 
 /// Reads `inputResponses` as raw answers by key. What the answers are worth is for their questions to say.

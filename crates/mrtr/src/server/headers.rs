@@ -3,6 +3,8 @@
 //! Spec: `basic/transports/streamable-http#server-validation`. A server that reads the body must refuse a difference:
 //! otherwise whoever routed on the header was lied to.
 
+use std::fmt;
+
 use serde_json::Value;
 
 use crate::wire::{Method, ParamHeader, Request, RpcError, decode_value};
@@ -25,13 +27,36 @@ pub trait HeaderSource: Sync {
     fn get(&self, name: &str) -> Header<'_>;
 }
 
+/// A header's name, as it is shown and as it is looked up.
+#[derive(Clone, Copy)]
+struct Named<'a> {
+    shown: &'a str,
+    key: &'a str,
+}
+
+const VERSION: Named<'_> = Named { shown: "MCP-Protocol-Version", key: "mcp-protocol-version" };
+const METHOD: Named<'_> = Named { shown: "Mcp-Method", key: "mcp-method" };
+const NAME: Named<'_> = Named { shown: "Mcp-Name", key: "mcp-name" };
+
+impl<'a> Named<'a> {
+    fn of(param: &'a ParamHeader) -> Self {
+        Self { shown: param.name(), key: param.key() }
+    }
+}
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.shown)
+    }
+}
+
 /// Compares the headers with the body. `version` is what `_meta` says.
 ///
 /// # Errors
 /// `-32020` naming the header that is missing, malformed or different.
 pub(super) fn check(headers: &dyn HeaderSource, request: &Request<'_>, version: &str) -> Result<(), RpcError> {
-    expect(headers, "MCP-Protocol-Version", version, Encoding::Plain)?;
-    expect(headers, "Mcp-Method", &request.method, Encoding::Plain)?;
+    expect(headers, VERSION, version, Encoding::Plain)?;
+    expect(headers, METHOD, &request.method, Encoding::Plain)?;
     let params = &request.params;
     let target = match Method::parse(&request.method) {
         Some(Method::CallTool | Method::GetPrompt) => Some(&params.name),
@@ -40,7 +65,7 @@ pub(super) fn check(headers: &dyn HeaderSource, request: &Request<'_>, version: 
     };
     if let Some(target) = target {
         let target = target.as_ref().map_or("", |text| &*text.0);
-        expect(headers, "Mcp-Name", target, Encoding::Sentinel)?;
+        expect(headers, NAME, target, Encoding::Sentinel)?;
     }
     Ok(())
 }
@@ -56,10 +81,10 @@ pub(super) fn check_params(
 ) -> Result<(), RpcError> {
     for param in mirrored {
         match param.text_in(arguments) {
-            Some(expected) => {
-                compare(headers, param.name(), &expected, Encoding::Sentinel, |header| param.agrees(header, &expected))?
-            }
-            None => expect_absent(headers, param.name())?,
+            Some(expected) => compare(headers, Named::of(param), &expected, Encoding::Sentinel, |header| {
+                param.agrees(header, &expected)
+            })?,
+            None => expect_absent(headers, Named::of(param))?,
         }
     }
     Ok(())
@@ -67,7 +92,7 @@ pub(super) fn check_params(
 
 /// The protocol version header, for requests whose body is not trusted to have one.
 pub(super) fn version(headers: &dyn HeaderSource) -> Result<&str, RpcError> {
-    read(headers, "MCP-Protocol-Version")
+    read(headers, VERSION)
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -77,12 +102,12 @@ enum Encoding {
     Sentinel,
 }
 
-fn expect(headers: &dyn HeaderSource, name: &str, body: &str, encoding: Encoding) -> Result<(), RpcError> {
+fn expect(headers: &dyn HeaderSource, name: Named<'_>, body: &str, encoding: Encoding) -> Result<(), RpcError> {
     compare(headers, name, body, encoding, |header| header == body)
 }
 
-fn expect_absent(headers: &dyn HeaderSource, name: &str) -> Result<(), RpcError> {
-    match headers.get(&name.to_ascii_lowercase()) {
+fn expect_absent(headers: &dyn HeaderSource, name: Named<'_>) -> Result<(), RpcError> {
+    match headers.get(name.key) {
         Header::Absent => Ok(()),
         Header::Value(_) | Header::Invalid => {
             Err(RpcError::header_mismatch(format!("Header mismatch: {name} is there, the body has no value for it")))
@@ -92,7 +117,7 @@ fn expect_absent(headers: &dyn HeaderSource, name: &str) -> Result<(), RpcError>
 
 fn compare(
     headers: &dyn HeaderSource,
-    name: &str,
+    name: Named<'_>,
     body: &str,
     encoding: Encoding,
     agrees: impl FnOnce(&str) -> bool,
@@ -113,8 +138,8 @@ fn compare(
     }
 }
 
-fn read<'h>(headers: &'h dyn HeaderSource, name: &str) -> Result<&'h str, RpcError> {
-    match headers.get(&name.to_ascii_lowercase()) {
+fn read<'h>(headers: &'h dyn HeaderSource, name: Named<'_>) -> Result<&'h str, RpcError> {
+    match headers.get(name.key) {
         Header::Value(value) => Ok(value),
         Header::Absent => Err(RpcError::header_mismatch(format!("Header mismatch: {name} is missing"))),
         Header::Invalid => Err(RpcError::header_mismatch(format!(

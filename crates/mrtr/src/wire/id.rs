@@ -20,6 +20,8 @@ impl RequestId {
         let text = raw.get();
         match text.as_bytes().first() {
             Some(b'"') if serde_json::from_str::<String>(text).is_ok() => Ok(Self(text.into())),
+            // The usual spelling, which is the digits themselves.
+            Some(b'1'..=b'9') if text.bytes().all(|b| b.is_ascii_digit()) => Ok(Self(text.into())),
             Some(b'-' | b'0'..=b'9') => json::integer(text)
                 .map(|digits| Self(digits.into()))
                 .ok_or_else(|| RpcError::invalid_request("id must be a string or an integer, not a fraction")),

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, Visitor};
@@ -147,7 +148,7 @@ const FEW: usize = 12;
 struct Names<'de> {
     few: [Cow<'de, str>; FEW],
     count: usize,
-    more: HashSet<Cow<'de, str>>,
+    more: Option<HashSet<Cow<'de, str>>>,
 }
 
 impl<'de> Names<'de> {
@@ -162,14 +163,21 @@ impl<'de> Names<'de> {
             self.count += 1;
             return Ok(());
         }
-        match self.more.contains(&name) {
+        let more = self.more.get_or_insert_default();
+        match more.contains(&name) {
             true => Err(name),
             false => {
-                self.more.insert(name);
+                more.insert(name);
                 Ok(())
             }
         }
     }
+}
+
+/// A member of an object, and where it was written.
+struct Member<'a> {
+    key: Cow<'a, str>,
+    written: Range<usize>,
 }
 
 struct Walker<'a> {
@@ -205,29 +213,34 @@ impl<'a> Walker<'a> {
     }
 
     fn object(&mut self, out: &mut Vec<u8>, depth: usize) -> Result<(), CanonicalError> {
-        let mut members: Vec<(Cow<'_, str>, Vec<u8>)> = Vec::new();
+        out.push(b'{');
+        // Members are written as they come, and put in order only if they were not.
+        let start = out.len();
+        let mut members: Vec<Member<'_>> = Vec::new();
         self.items(b'}', |walker| {
             walker.skip_space();
             let key = walker.string()?;
             walker.skip_space();
             walker.expect(b':')?;
-            let mut value = Vec::new();
-            walker.value(&mut value, depth + 1)?;
-            members.push((key, value));
-            Ok(())
-        })?;
-        members.sort_by(|a, b| a.0.cmp(&b.0));
-        if let Some(pair) = members.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            return Err(CanonicalError::duplicate(&pair[0].0));
-        }
-        out.push(b'{');
-        for (index, (key, value)) in members.iter().enumerate() {
-            if index > 0 {
+            if !members.is_empty() {
                 out.push(b',');
             }
-            write_text(key, out);
+            let start = out.len();
+            write_text(&key, out);
             out.push(b':');
-            out.extend_from_slice(value);
+            walker.value(out, depth + 1)?;
+            members.push(Member { key, written: start..out.len() });
+            Ok(())
+        })?;
+        if !members.is_sorted_by(|a, b| a.key < b.key) {
+            members.sort_by(|a, b| a.key.cmp(&b.key));
+            if let Some(pair) = members.windows(2).find(|pair| pair[0].key == pair[1].key) {
+                return Err(CanonicalError::duplicate(&pair[0].key));
+            }
+            let parts: Vec<&[u8]> = members.iter().map(|member| &out[member.written.clone()]).collect();
+            let sorted = parts.join(&b',');
+            out.truncate(start);
+            out.extend_from_slice(&sorted);
         }
         out.push(b'}');
         Ok(())

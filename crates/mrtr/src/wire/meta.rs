@@ -62,17 +62,9 @@ impl<'a> Meta<'a> {
         (text.0.len() <= 128 && text.0.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')).then_some(text.0)
     }
 
-    /// The client's `name` and `version`, where it gave them. Self-reported: for display and logs only.
-    pub(crate) fn client_info(&self) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
-        #[derive(Deserialize)]
-        struct Implementation<'a> {
-            #[serde(borrow)]
-            name: Cow<'a, str>,
-            #[serde(borrow)]
-            version: Cow<'a, str>,
-        }
-        let info = serde_json::from_str::<Implementation<'a>>(self.client_info?.get()).ok()?;
-        Some((info.name, info.version))
+    /// What the client says of itself, as it came. Self-reported: for display and logs only.
+    pub(crate) fn client_info(&self) -> Option<&'a RawValue> {
+        self.client_info
     }
 }
 

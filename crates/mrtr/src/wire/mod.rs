@@ -17,7 +17,7 @@ mod param_header;
 pub(crate) use error::RpcError;
 pub use header::{decode_value, encode_value};
 pub(crate) use id::RequestId;
-pub(crate) use message::{Malformed, Message, Request};
+pub(crate) use message::{Malformed, Message, Request, Text};
 pub(crate) use meta::Meta;
 pub use meta::{ClientCapabilities, ElicitationCapability, SamplingCapability};
 pub(crate) use method::Method;

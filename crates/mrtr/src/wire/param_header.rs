@@ -17,6 +17,8 @@ const MAX_NAME: usize = 256;
 pub(crate) struct ParamHeader {
     /// `Mcp-Param-` and a token, in the annotation's letter case.
     name: String,
+    /// The same in lower case, as headers are looked up.
+    key: String,
     /// The chain of property names that leads to the parameter.
     path: Vec<String>,
     is_integer: bool,
@@ -26,6 +28,11 @@ impl ParamHeader {
     /// The header's name: a token, to be compared without letter case.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The header's name in lower case.
+    pub(crate) fn key(&self) -> &str {
+        &self.key
     }
 
     /// What the header says, before it is encoded, when a call has these arguments; `None` where it is left out.
@@ -107,7 +114,8 @@ fn param_header(annotation: &Value, schema: &Map<String, Value>, path: &[String]
         Some("string" | "boolean") => false,
         _ => return Err(format!("x-mcp-header {name:?} is on a parameter that is no string, integer or boolean")),
     };
-    Ok(ParamHeader { name: format!("Mcp-Param-{name}"), path: path.to_vec(), is_integer })
+    let name = format!("Mcp-Param-{name}");
+    Ok(ParamHeader { key: name.to_ascii_lowercase(), name, path: path.to_vec(), is_integer })
 }
 
 fn shown(annotation: &Value) -> String {
