@@ -11,6 +11,9 @@ use tracing::warn;
 use super::journal::{Entry, Journal, Kind, Place, State};
 use crate::seal::Digest;
 
+/// From how many calls on their keys are kept apart.
+const FEW: usize = 24;
+
 /// The calls of one run of the handler.
 #[derive(Debug, Default)]
 pub(super) struct Replay {
@@ -23,8 +26,10 @@ pub(super) struct Replay {
     calls: Vec<Call>,
     /// Which of them are neither settled nor dropped.
     live: Vec<usize>,
-    /// The keys of all that were not dropped.
-    keys: BTreeSet<String>,
+    /// The keys of all that were not dropped, once there are so many that looking through the calls takes longer.
+    keys: Option<BTreeSet<String>>,
+    /// How many were not dropped.
+    standing: usize,
     /// Questions where the journal has something else, and what is said of them once they count.
     out_of_turn: Vec<(usize, String)>,
 }
@@ -134,7 +139,10 @@ impl Replay {
             call.entry.state = state;
         }
         if phase == Phase::Dropped {
-            self.keys.remove(&call.entry.key);
+            self.standing -= 1;
+            if let Some(keys) = &mut self.keys {
+                keys.remove(&call.entry.key);
+            }
         }
         if matches!(phase, Phase::Settled | Phase::Dropped) {
             self.live.retain(|live| *live != id.0);
@@ -155,7 +163,10 @@ impl Replay {
 
     /// Whether the handler has made a call with this key.
     pub(super) fn has_call(&self, key: &str) -> bool {
-        self.keys.contains(key)
+        match &self.keys {
+            Some(keys) => keys.contains(key),
+            None => self.standing_calls().any(|call| call.entry.key == key),
+        }
     }
 
     /// The journal for the next round: this run's calls in order, then what it did not reach. Nothing done is forgotten.
@@ -191,12 +202,25 @@ impl Replay {
 
     fn add(&mut self, call: Call) -> CallId {
         let id = self.calls.len();
-        self.keys.insert(call.entry.key.clone());
+        self.standing += 1;
+        match &mut self.keys {
+            Some(keys) => drop(keys.insert(call.entry.key.clone())),
+            None if self.calls.len() < FEW => {}
+            None => {
+                let keys = self.standing_calls().map(|call| call.entry.key.clone());
+                self.keys = Some(keys.chain([call.entry.key.clone()]).collect());
+            }
+        }
         if call.phase == Phase::Busy {
             self.live.push(id);
         }
         self.calls.push(call);
         CallId(id)
+    }
+
+    /// All that were not dropped.
+    fn standing_calls(&self) -> impl Iterator<Item = &Call> {
+        self.calls.iter().filter(|call| call.phase != Phase::Dropped)
     }
 
     fn live(&self) -> impl Iterator<Item = &Call> {
@@ -219,7 +243,7 @@ impl Replay {
         let changed = asked.is_some() && entry.state.asked().is_some_and(|recorded| Some(recorded) != asked);
         if moved {
             let recorded = self.first_uncalled().map_or_else(|| "another order".to_owned(), Entry::to_string);
-            warn!("step {} replayed as {entry}, journal recorded {recorded}", self.keys.len() + 1);
+            warn!("step {} replayed as {entry}, journal recorded {recorded}", self.standing + 1);
         } else if changed {
             warn!("{entry} asks something else than it did before; the earlier answer is dropped");
         }
@@ -234,7 +258,7 @@ impl Replay {
     /// turn.
     fn note_new(&mut self, key: &str, kind: Kind) {
         let replayed = |expected: &Entry| {
-            format!("step {} replayed as {kind} {key:?}, journal recorded {expected}", self.keys.len() + 1)
+            format!("step {} replayed as {kind} {key:?}, journal recorded {expected}", self.standing + 1)
         };
         let namesake = self.prior.iter().map(|prior| &prior.entry).find(|entry| entry.key == key && entry.kind != kind);
         if let Some(namesake) = namesake {

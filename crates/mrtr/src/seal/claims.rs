@@ -123,7 +123,9 @@ impl<J> Claims<J> {
         J: Serialize,
     {
         self.expires = millis(now).saturating_add(u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX));
-        let payload = postcard::to_allocvec(self).expect("claims hold nothing postcard cannot write");
+        // Room for the state of most operations, tag included: what is sealed is written once.
+        let payload = Vec::with_capacity(256);
+        let payload = postcard::to_extend(self, payload).expect("claims hold nothing postcard cannot write");
         token::encode(keys, token::STATE, nonce, payload)
     }
 

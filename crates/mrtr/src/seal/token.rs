@@ -19,13 +19,10 @@ const HEADER_LEN: usize = KEY_ID_LEN + NONCE_LEN;
 pub(super) fn encode(keys: &Keyring, prefix: &Prefix, nonce: [u8; NONCE_LEN], mut payload: Vec<u8>) -> String {
     let id = keys.sealing_id();
     keys.encrypt(&nonce, &associated(prefix, id), &mut payload);
-    let mut bytes = Vec::with_capacity(HEADER_LEN + payload.len());
-    bytes.extend_from_slice(&id);
-    bytes.extend_from_slice(&nonce);
-    bytes.append(&mut payload);
-    let mut token = String::with_capacity(prefix.len() + bytes.len().div_ceil(3) * 4);
+    payload.splice(..0, id.into_iter().chain(nonce));
+    let mut token = String::with_capacity(prefix.len() + payload.len().div_ceil(3) * 4);
     token.extend(prefix.iter().copied().map(char::from));
-    URL_SAFE_NO_PAD.encode_string(&bytes, &mut token);
+    URL_SAFE_NO_PAD.encode_string(&payload, &mut token);
     token
 }
 
@@ -35,12 +32,13 @@ pub(super) fn encode(keys: &Keyring, prefix: &Prefix, nonce: [u8; NONCE_LEN], mu
 pub(super) fn decode(keys: &Keyring, prefix: &Prefix, token: &str) -> Result<Vec<u8>, StateError> {
     let encoded = token.as_bytes().strip_prefix(prefix).ok_or(StateError::NotOurs)?;
     // The decoder accepts no padding and no trailing bits: a second spelling of the same bytes is refused here.
-    let bytes = URL_SAFE_NO_PAD.decode(encoded).map_err(|_| StateError::NotBase64)?;
+    let mut bytes = URL_SAFE_NO_PAD.decode(encoded).map_err(|_| StateError::NotBase64)?;
     let (id, rest) = bytes.split_first_chunk::<KEY_ID_LEN>().ok_or(StateError::Truncated)?;
-    let (nonce, sealed) = rest.split_first_chunk::<NONCE_LEN>().ok_or(StateError::Truncated)?;
-    let mut payload = sealed.to_vec();
-    match keys.decrypt(*id, *nonce, &associated(prefix, *id), &mut payload) {
-        Some(true) => Ok(payload),
+    let nonce = rest.first_chunk::<NONCE_LEN>().ok_or(StateError::Truncated)?;
+    let (id, nonce) = (*id, *nonce);
+    bytes.drain(..HEADER_LEN);
+    match keys.decrypt(id, nonce, &associated(prefix, id), &mut bytes) {
+        Some(true) => Ok(bytes),
         Some(false) => Err(StateError::BrokenSeal),
         None => Err(StateError::UnknownKey),
     }

@@ -9,6 +9,9 @@ use crate::wire::{RpcError, json, meta_key};
 /// A result or an error.
 pub(super) type Answer = Result<Completed, RpcError>;
 
+/// How a final result begins.
+const FINAL: &str = "\"resultType\":\"complete\"";
+
 /// The members of a result, `resultType` among them, as JSON text without the braces around them.
 #[derive(Debug, Default)]
 pub(super) struct Completed {
@@ -25,17 +28,27 @@ impl Completed {
     /// # Errors
     /// `-32603` when it cannot be written as JSON; the log says why.
     pub(super) fn of(object: &impl Serialize) -> Result<Self, RpcError> {
-        let members = members(object).map_err(|error| {
+        let mut text = Vec::with_capacity(256);
+        text.extend_from_slice(FINAL.as_bytes());
+        serde_json::to_writer(&mut text, object).map_err(|error| {
             error!("the result cannot be written as JSON: {error}");
             RpcError::internal("the result cannot be written as JSON")
         })?;
-        Ok(Self::final_with(&members))
+        // The object's members follow instead of the object: a comma for its brace, and nothing for the other one.
+        debug_assert_eq!(text.get(FINAL.len()), Some(&b'{'), "results are objects");
+        text[FINAL.len()] = b',';
+        text.pop();
+        if text.ends_with(b",") {
+            text.pop();
+        }
+        let members = String::from_utf8(text).expect("JSON is UTF-8");
+        Ok(Self { members, ..Self::default() })
     }
 
     /// A final result with these members.
     pub(super) fn final_with(members: &str) -> Self {
         let separator = if members.is_empty() { "" } else { "," };
-        Self { members: ["\"resultType\":\"complete\"", separator, members].concat(), ..Self::default() }
+        Self { members: [FINAL, separator, members].concat(), ..Self::default() }
     }
 
     /// A result that asks for input, as it is written out here.
@@ -51,8 +64,10 @@ impl Completed {
 
     /// Adds metadata; what the server says of itself is not the author's to replace.
     pub(super) fn with_meta(mut self, mut meta: Map<String, Value>) -> Self {
-        meta.shift_remove(meta_key::SERVER_INFO);
-        self.meta = members(&meta).unwrap_or_default();
+        if !meta.is_empty() {
+            meta.shift_remove(meta_key::SERVER_INFO);
+            self.meta = members(&meta).unwrap_or_default();
+        }
         self
     }
 }

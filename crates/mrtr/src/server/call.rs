@@ -248,7 +248,7 @@ fn answers(raw: Option<&RawValue>) -> Result<Answers, RpcError> {
             "params.inputResponses must be an object of answers by key, with each name once and proper Unicode in it",
         )
     };
-    json::canonical(raw.get()).map_err(|_| malformed())?;
+    json::check(raw.get()).map_err(|_| malformed())?;
     serde_json::from_str(raw.get()).map(|ByKey(answers)| answers).map_err(|_| malformed())
 }
 

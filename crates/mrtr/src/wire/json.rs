@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, Visitor};
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::value::RawValue;
 use thiserror::Error;
 
 use super::message::Text;
@@ -50,6 +50,11 @@ pub(crate) fn canonical(text: &str) -> Result<Vec<u8>, CanonicalError> {
     if walker.at == text.len() { Ok(out) } else { Err(CanonicalError::NotJson) }
 }
 
+/// Whether a text has a canonical form, for those who need only that.
+pub(crate) fn check(text: &str) -> Result<(), CanonicalError> {
+    Walker { text, at: 0 }.pass(0)
+}
+
 /// The decimal digits of a number that is an integer however it is spelled, or `None`.
 ///
 /// Exponents beyond 308 are refused rather than written out.
@@ -79,7 +84,8 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
                 f.write_str("an object")
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(Members { map, names: Names::default() })).map(Object)
+                let mut names = Names::default();
+                T::deserialize(MapAccessDeserializer::new(Members { map, names: &mut names })).map(Object)
             }
         }
         deserializer.deserialize_map(OnlyMaps(PhantomData))
@@ -100,16 +106,6 @@ pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opti
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// For `#[serde(deserialize_with)]`: an object whose presence says it all. Its members are passed over, not built.
-pub(crate) fn empty_object<'de, D>(deserializer: D) -> Result<Option<Map<String, Value>>, D::Error>
-where
-    D: Deserializer<'de>,
-{
-    #[derive(serde::Deserialize)]
-    struct Nothing {}
-    Ok(object::<D, Nothing>(deserializer)?.map(|Nothing {}| Map::new()))
-}
-
 /// A string as JSON text.
 pub(crate) fn string(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len() + 2);
@@ -118,12 +114,12 @@ pub(crate) fn string(text: &str) -> String {
 }
 
 /// The members of an object, each name once.
-struct Members<'de, A> {
+struct Members<'n, 'de, A> {
     map: A,
-    names: Names<'de>,
+    names: &'n mut Names<'de>,
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Members<'de, A> {
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Members<'_, 'de, A> {
     type Error = A::Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
@@ -212,16 +208,47 @@ impl<'a> Walker<'a> {
         }
     }
 
+    /// Passes over a value.
+    fn pass(&mut self, depth: usize) -> Result<(), CanonicalError> {
+        if depth > MAX_DEPTH {
+            return Err(CanonicalError::TooDeep);
+        }
+        self.skip_space();
+        match self.peek() {
+            Some(b'{') => {
+                let mut names = Names::default();
+                self.items(b'}', |walker| {
+                    let key = walker.key()?;
+                    names.add(key).map_err(|key| CanonicalError::duplicate(&key))?;
+                    walker.pass(depth + 1)
+                })
+            }
+            Some(b'[') => self.items(b']', |walker| walker.pass(depth + 1)),
+            Some(b'"') => self.string().map(drop),
+            Some(_) => {
+                self.take_while(|b| !matches!(b, b',' | b'}' | b']'));
+                Ok(())
+            }
+            None => Err(CanonicalError::NotJson),
+        }
+    }
+
+    /// The name of a member, and the colon behind it.
+    fn key(&mut self) -> Result<Cow<'a, str>, CanonicalError> {
+        self.skip_space();
+        let key = self.string()?;
+        self.skip_space();
+        self.expect(b':')?;
+        Ok(key)
+    }
+
     fn object(&mut self, out: &mut Vec<u8>, depth: usize) -> Result<(), CanonicalError> {
         out.push(b'{');
         // Members are written as they come, and put in order only if they were not.
         let start = out.len();
         let mut members: Vec<Member<'_>> = Vec::new();
         self.items(b'}', |walker| {
-            walker.skip_space();
-            let key = walker.string()?;
-            walker.skip_space();
-            walker.expect(b':')?;
+            let key = walker.key()?;
             if !members.is_empty() {
                 out.push(b',');
             }

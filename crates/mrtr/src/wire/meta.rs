@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::value::RawValue;
 
 use super::{RequestId, RpcError, json, message::Text, meta_key};
 
@@ -77,7 +77,7 @@ fn missing(key: &str) -> RpcError {
 /// Of the objects inside only their presence is read: nothing in them means anything yet.
 ///
 /// The same type names what a request would have needed, in the `data` of `-32021`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[non_exhaustive]
 pub struct ClientCapabilities {
     /// Questions to the user.
@@ -87,32 +87,36 @@ pub struct ClientCapabilities {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::object")]
     pub sampling: Option<SamplingCapability>,
     /// The client's root directories.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::empty_object")]
-    pub roots: Option<Map<String, Value>>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::object")]
+    pub roots: Option<Declared>,
 }
 
+/// That something is supported: an object in which nothing means anything yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Declared {}
+
 /// The modes of elicitation a client supports. Spec: `client/elicitation#capabilities`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[non_exhaustive]
 pub struct ElicitationCapability {
     /// Forms, answered in-band.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::empty_object")]
-    pub form: Option<Map<String, Value>>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::object")]
+    pub form: Option<Declared>,
     /// Pages the user visits, out of band.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::empty_object")]
-    pub url: Option<Map<String, Value>>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::object")]
+    pub url: Option<Declared>,
 }
 
 /// What a client's sampling supports. Spec: `client/sampling#capabilities`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[non_exhaustive]
 pub struct SamplingCapability {
     /// Tool use within a sampling request.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::empty_object")]
-    pub tools: Option<Map<String, Value>>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::object")]
+    pub tools: Option<Declared>,
     /// Context inclusion (deprecated by the spec).
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::empty_object")]
-    pub context: Option<Map<String, Value>>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::object")]
+    pub context: Option<Declared>,
 }
 
 impl ClientCapabilities {
@@ -144,14 +148,14 @@ impl ClientCapabilities {
     /// Adds form elicitation.
     #[must_use]
     pub fn with_form(mut self) -> Self {
-        self.elicitation.get_or_insert_default().form = Some(Map::new());
+        self.elicitation.get_or_insert_default().form = Some(Declared {});
         self
     }
 
     /// Adds URL elicitation.
     #[must_use]
     pub fn with_url(mut self) -> Self {
-        self.elicitation.get_or_insert_default().url = Some(Map::new());
+        self.elicitation.get_or_insert_default().url = Some(Declared {});
         self
     }
 
@@ -165,14 +169,14 @@ impl ClientCapabilities {
     /// Adds sampling with tools.
     #[must_use]
     pub fn with_sampling_tools(mut self) -> Self {
-        self.sampling.get_or_insert_default().tools = Some(Map::new());
+        self.sampling.get_or_insert_default().tools = Some(Declared {});
         self
     }
 
     /// Adds roots.
     #[must_use]
     pub fn with_roots(mut self) -> Self {
-        self.roots = Some(Map::new());
+        self.roots = Some(Declared {});
         self
     }
 
@@ -180,14 +184,14 @@ impl ClientCapabilities {
     pub(crate) fn merge(&mut self, other: Self) {
         if let Some(modes) = other.elicitation {
             let mine = self.elicitation.get_or_insert_default();
-            mine.form = mine.form.take().or(modes.form);
-            mine.url = mine.url.take().or(modes.url);
+            mine.form = mine.form.or(modes.form);
+            mine.url = mine.url.or(modes.url);
         }
         if let Some(sampling) = other.sampling {
             let mine = self.sampling.get_or_insert_default();
-            mine.tools = mine.tools.take().or(sampling.tools);
+            mine.tools = mine.tools.or(sampling.tools);
         }
-        self.roots = self.roots.take().or(other.roots);
+        self.roots = self.roots.or(other.roots);
     }
 }
 

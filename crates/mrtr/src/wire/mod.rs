@@ -19,7 +19,7 @@ pub use header::{decode_value, encode_value};
 pub(crate) use id::RequestId;
 pub(crate) use message::{Malformed, Message, Request, Text};
 pub(crate) use meta::Meta;
-pub use meta::{ClientCapabilities, ElicitationCapability, SamplingCapability};
+pub use meta::{ClientCapabilities, Declared, ElicitationCapability, SamplingCapability};
 pub(crate) use method::Method;
 pub(crate) use param_header::{ParamHeader, param_headers};
 
