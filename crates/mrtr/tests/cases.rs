@@ -29,10 +29,10 @@
 //! | 32 | several choices at once | `questions::several_choices_are_checked_one_by_one` |
 //! | 33 | times without a zone | `questions::an_instant_needs_a_zone_and_a_real_day` |
 //! | 34, 35 | capabilities per mode, HTTP 400 | `clients::a_client_is_asked_only_what_it_declared` |
-//! | 36 | clients that advertise and then fail | later, with the ledger's view of operations; the fallback is `clients` |
+//! | 36 | clients that advertise and then fail | the fallback is `clients`; how many never came back, [`operations_nobody_came_back_to_are_counted`] |
 //! | 37 | clients that never retry a state alone | `waits::agreeing_to_visit_a_page_is_not_having_been_there` |
 //! | 38, 39 | results without their kind, or with `_meta` misread | `offers::every_result_says_what_it_is_and_who_sent_it`, `questions::every_question_names_its_mode` |
-//! | 40 | prompts and resources | later, with prompts and resources; `offers::tools_are_listed_in_order_with_their_schemas_and_a_lifetime` ignores states |
+//! | 40 | prompts and resources | [`the_same_flow_works_on_all_three_methods_and_no_other_one_asks`] |
 //! | 41 | unbounded parked calls | [`open_questions_leave_nothing_behind`] |
 //! | 42, 46 | steps that run again | `replay::a_step_runs_once_and_its_result_survives_every_later_round` |
 //! | 43 | oversized bodies | `http`'s own tests |
@@ -45,10 +45,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mrtr::form::Form;
-use mrtr::{Context, ContextError, NoArguments, Outcome, Tool, ToolError};
+use mrtr::server::Counters;
+use mrtr::{Context, ContextError, NoArguments, Outcome, Prompt, Resource, Tool, ToolError};
 use serde_json::{Value, json};
 
-use crate::tools::{cancel_subscription, deploy_release, provision};
+use crate::tools::{Confirm, cancel_subscription, deploy_release, provision};
 use crate::world::{Effects, Leg, World, everything, logged, request};
 
 /// A tool that asks one form, made of these properties, and returns the answer as JSON.
@@ -302,4 +303,44 @@ fn open_questions_leave_nothing_behind() {
         asked(&world);
     }
     assert_eq!(Arc::strong_count(&held), idle, "what the handler held is dropped with its round");
+}
+
+/// Row 36.
+#[test]
+fn operations_nobody_came_back_to_are_counted() {
+    let world = World::with(deploy_release(&Effects::default()));
+    let deploy = || world.call("deploy_release", json!({ "service": "api", "version": "1" })).asks(&["confirm_prod"]);
+    let asked = [deploy(), deploy(), deploy()];
+    asked[0].accept("confirm_prod", json!({ "confirm": true }));
+    asked[1].decline("confirm_prod");
+    let sum = |count: fn(&Counters) -> u64| world.instances.iter().map(|server| count(&server.counters())).sum::<u64>();
+    assert_eq!((sum(|all| all.operations), sum(|all| all.completed)), (3, 2), "one is open, or given up");
+    assert_eq!((sum(|all| all.rounds), sum(|all| all.asks), sum(|all| all.refusals)), (5, 3, 1));
+    assert_eq!((sum(|all| all.open_handlers), sum(|all| all.abandoned)), (0, 0));
+}
+
+/// Row 40.
+#[test]
+fn the_same_flow_works_on_all_three_methods_and_no_other_one_asks() {
+    async fn ask(_: NoArguments, cx: Context) -> Result<String, ToolError> {
+        let confirm: Confirm = cx.elicit("ok", "OK?").await?;
+        Ok(confirm.confirm.to_string())
+    }
+    let world = World::of(|server| {
+        let server = server.tool(Tool::new("a", ask)).prompt(Prompt::new("a", ask));
+        server.resource(Resource::new("a:b", "a", ask)).page_size(1)
+    });
+    let yes = json!({ "ok": { "action": "accept", "content": { "confirm": true } } });
+    let (mut states, named, at) = (Vec::new(), json!({ "name": "a" }), json!({ "uri": "a:b" }));
+    for (method, params) in [("tools/call", &named), ("prompts/get", &named), ("resources/read", &at)] {
+        let asked = world.request(method, params.clone()).asks(&["ok"]);
+        assert!(asked.respond(yes.clone()).result().to_string().contains("true"), "{method}");
+        states.push(asked.state());
+    }
+    let methods = ["tools/list", "prompts/list", "resources/list", "resources/templates/list", "server/discover"];
+    for (method, state) in methods.iter().zip(states.iter().cycle()) {
+        let plain = world.request(method, json!({})).reply;
+        let with = world.request(method, json!({ "requestState": state, "inputResponses": yes })).reply;
+        assert_eq!(with, plain, "{method} has no use for a state and does not ask");
+    }
 }
