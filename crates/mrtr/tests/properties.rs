@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 use mrtr::flow::CreateMessage;
 use mrtr::form::Form;
 use mrtr::server::{Dispatch, Incoming, Reply, SystemClock};
-use mrtr::{Context, Keyring, Server, Tool, ToolError};
+use mrtr::{Context, Keyring, Prompt, Resource, ResourceTemplate, Server, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -102,6 +102,7 @@ fn answer_form(form: &Form, content: &Map<String, Value>, text: &str) {
 fn check_result(result: &Value, status: u16) {
     assert_eq!(status, 200);
     assert!(result["_meta"]["io.modelcontextprotocol/serverInfo"].is_object(), "{result}");
+    assert!(result["contents"] != json!([]), "what is not there is an error: {result}");
     match result["resultType"].as_str() {
         Some("complete") => {}
         Some("input_required") => {
@@ -171,11 +172,36 @@ fn served() -> Served {
     };
     let keys = Keyring::new([[7; 32]]).expect("one key");
     let server = Server::new("fuzzed", "1").keys(keys).clock(Arc::new(SystemClock));
-    let server = server.tool(deploy).tool(Tool::new("profile", profile).accept_unasked());
-    let instance = server.build().expect("a valid server");
+    let server = server.tool(deploy).tool(Tool::new("profile", profile).accept_unasked()).page_size(1);
+    let instance = with_the_rest(server).build().expect("a valid server");
     let asked: Value = serde_json::from_slice(&send(&instance, &call(None)).body).expect("a JSON reply");
     let state = asked["result"]["requestState"].as_str().expect("a state").to_owned();
     Served { instance, runs, state }
+}
+
+/// What a server offers besides tools.
+fn with_the_rest(server: Server) -> Server {
+    let rows = ResourceTemplate::new("db://{table}/{id}{?version}", "row", async |row: Row, _: Context| {
+        (row.table != "none").then(|| format!("{} {} {:?}", row.table, row.id, row.version))
+    });
+    server
+        .prompt(Prompt::new("profile", async |profile: Profile, _: Context| profile.email))
+        .prompt(Prompt::new("asks", profile).accept_unasked())
+        .resource(Resource::new("motd://today", "motd", async |_, _| "Be kind."))
+        .resource_template(rows.complete("table", async |typed| typed.among(["users", "orders"])))
+        .resource_template(ResourceTemplate::new("file:///{+path}", "file", async |file: File, _: Context| file.path))
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Row {
+    table: String,
+    id: u32,
+    version: Option<u32>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct File {
+    path: String,
 }
 
 #[derive(Deserialize, JsonSchema)]

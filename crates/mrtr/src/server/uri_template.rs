@@ -158,6 +158,9 @@ impl Reading {
 
 #[cfg(test)]
 mod tests {
+    use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+    use proptest::prelude::*;
+
     use super::*;
 
     /// The values as `name=value`, in the template's order.
@@ -203,6 +206,24 @@ mod tests {
             ("x:search{?q}", "x:search?q=1&q=2"),
         ] {
             assert_eq!(matched(template, uri), None, "{template} {uri}");
+        }
+    }
+
+    proptest! {
+        /// What RFC 6570 makes of values gives those values back.
+        #[test]
+        fn a_uri_that_was_made_of_values_gives_them_back(table in "\\PC{1,12}", id in "\\PC{1,12}", q in "\\PC{0,12}") {
+            let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+            let uri = format!("db://{}/{}?q={}", encode(&table), encode(&id), encode(&q));
+            let values = [format!("table={table}"), format!("id={id}"), format!("q={q}")];
+            prop_assert_eq!(matched("db://{table}/{id}{?q}", &uri), Some(values.to_vec()));
+        }
+
+        #[test]
+        fn any_text_is_a_template_or_not_and_any_uri_matches_or_not(template in "[a{},+?/.#:%é]{0,16}", uri in "\\PC{0,32}") {
+            if let Ok(template) = UriTemplate::parse(&template) {
+                let _ = template.matches(&uri);
+            }
         }
     }
 
