@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::tools::{Confirm, cancel_subscription, deploy_release, file_shipping_claim, provision};
-use crate::world::{Effects, Leg, World, logged};
+use crate::world::{Effects, Leg, World, logged, request};
 
 fn world(tool: fn(&Effects) -> Tool) -> (World, Effects) {
     let effects = Effects::default();
@@ -306,5 +306,33 @@ fn whatever_a_handler_logs_says_which_operation_and_round_it_is() {
         let span = format!("operation{{method=tools/call target=t id={id} round={round}}}");
         let line = log.lines().find(|line| line.contains(&span)).unwrap_or_else(|| panic!("no {span} in {log}"));
         assert!(line.ends_with("at work"), "{line}");
+    }
+}
+
+#[test]
+fn the_callers_place_in_a_trace_reaches_the_handler_and_the_log_and_nothing_else_does() {
+    let tool = || {
+        Tool::new("t", async |_: NoArguments, cx: Context| {
+            tracing::info!("at work");
+            cx.traceparent().unwrap_or("none").to_owned()
+        })
+    };
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    for (sent, seen) in [
+        (json!(parent), parent),
+        (json!(null), "none"),
+        (json!(5), "none"),
+        (json!("00-\n-forged"), "none"),
+        (json!("0".repeat(200)), "none"),
+    ] {
+        let world = World::with(tool());
+        let mut body: Value =
+            serde_json::from_str(&request(1, "tools/call", &json!({}), json!({ "name": "t" }))).expect("JSON");
+        body["params"]["_meta"]["traceparent"] = sent;
+        let mut reply = Value::Null;
+        let log = logged(|| reply = serde_json::from_slice(&world.send(&body.to_string()).body).expect("JSON"));
+        assert_eq!(reply["result"]["content"][0]["text"], seen, "{reply}");
+        assert_eq!(log.contains("traceparent="), seen == parent, "{log}");
+        assert!(!log.contains("forged"), "{log}");
     }
 }

@@ -223,6 +223,12 @@ impl Context {
         &self.round.client
     }
 
+    /// The caller's place in a trace, where it gave one: W3C Trace Context's `traceparent`, to hand on to what the handler
+    /// calls. The round's `tracing` span has it too. Spec: `basic/index#meta`.
+    pub fn traceparent(&self) -> Option<&str> {
+        self.round.traceparent.as_deref()
+    }
+
     /// The authenticated caller; `None` where the transport knows none.
     pub fn principal(&self) -> Option<&Principal> {
         self.round.principal.as_ref()

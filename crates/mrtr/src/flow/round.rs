@@ -35,6 +35,8 @@ pub(crate) struct Round {
     pub(crate) client: ClientInfo,
     pub(crate) principal: Option<Principal>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// The caller's place in a trace.
+    pub(super) traceparent: Option<Box<str>>,
     notices: Option<Notices>,
     operation_id: OnceLock<String>,
     /// Whether the handler was woken since its poll began: then it has more to do before the round ends.
@@ -157,6 +159,7 @@ impl Round {
             client,
             principal,
             clock,
+            traceparent: None,
             notices: None,
             operation_id: OnceLock::new(),
             woken: AtomicBool::new(false),
@@ -173,6 +176,12 @@ impl Round {
     ) -> Self {
         let core = self.core.get_mut().unwrap_or_else(PoisonError::into_inner);
         core.replay = Replay::new(journal, answers, accept_unasked);
+        self
+    }
+
+    /// Adds the caller's place in a trace, as W3C Trace Context writes it.
+    pub(crate) fn traced(mut self, traceparent: Option<&str>) -> Self {
+        self.traceparent = traceparent.map(Into::into);
         self
     }
 

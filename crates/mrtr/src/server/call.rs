@@ -39,6 +39,7 @@ struct Leg<'a> {
     call: Call<'a>,
     clock: Arc<dyn Clock>,
     answers: Answers,
+    trace: Option<&'a str>,
 }
 
 impl Dispatch {
@@ -70,7 +71,7 @@ impl Dispatch {
             traceparent = trace.as_deref(),
             outcome = field::Empty,
         );
-        let leg = Leg { request, incoming, call, clock, answers };
+        let leg = Leg { request, incoming, call, clock, answers, trace: trace.as_deref() };
         let answer = self.run(leg, claims, start, finish).instrument(span.clone()).await;
         at_work.outcome = match &answer {
             Ok(completed) if completed.is_interim => Outcome::Suspended,
@@ -117,13 +118,14 @@ impl Dispatch {
         start: impl FnOnce(Context) -> Result<Handling<R>, Answer>,
         finish: impl FnOnce(R) -> Answer,
     ) -> Answer {
-        let Leg { request, incoming, call, clock, answers } = leg;
+        let Leg { request, incoming, call, clock, answers, trace } = leg;
         claims.round = claims.round.saturating_add(1);
         let first = request.params.request_state.is_none();
         let notices = incoming.outlet.as_ref().and_then(|outlet| self.notices(request, outlet));
         let (principal, journal) = (incoming.principal.clone(), std::mem::take(&mut claims.journal));
         let round = Round::new(claims.operation, claims.round, client(request), principal, Arc::clone(&clock))
             .resume(journal, answers, first && call.accept_unasked)
+            .traced(trace)
             .telling(notices);
         let round = Arc::new(round);
         let context = Context::new(Arc::clone(&round));
