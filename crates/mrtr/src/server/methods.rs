@@ -148,8 +148,8 @@ impl Dispatch {
         };
         let arguments = context.unwrap_or_default().arguments;
         let typed = Completing { value: argument.value, arguments, caller: caller(request, incoming) };
-        let work = completers.complete(&argument.name, form, typed)?;
-        completion::answer(bounded(|| work, &self.clock(incoming), self.limits.handler_time).await?)
+        let complete = completers.complete(&argument.name, form, typed)?;
+        completion::answer(bounded(complete, &self.clock(incoming), self.limits.handler_time).await?)
     }
 }
 
