@@ -296,7 +296,8 @@ impl ResourceTemplate {
         self
     }
 
-    /// Lists those of its resources that there are now, for `resources/list`; give them in an order that stays.
+    /// Lists those of its resources that there are now, for `resources/list`; give them in an order that stays. A URI that
+    /// is listed already is passed over.
     ///
     /// Without it, clients know of the template only.
     #[must_use]
