@@ -215,7 +215,7 @@ macro_rules! readable {
         /// kept.
         #[must_use]
         pub fn fresh_for(mut self, time: Duration) -> Self {
-            self.reader.caching.ttl_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+            self.reader.caching.ttl_ms = Caching::ttl_of(time);
             self
         }
 
