@@ -286,6 +286,9 @@ impl ResourceTemplate {
     readable!();
 
     /// Completes a variable while the user types it; give the best values first, of which a hundred are sent.
+    ///
+    /// # Security
+    /// Whoever may see the template may ask for completions: no secrets among them.
     #[must_use]
     pub fn complete<F, Fut>(mut self, variable: impl Into<String>, complete: F) -> Self
     where
