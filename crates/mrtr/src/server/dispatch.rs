@@ -155,6 +155,12 @@ impl Dispatch {
         }
     }
 
+    /// The member of every result's `_meta` that names the server, for replies a transport writes itself.
+    #[cfg(feature = "stdio")]
+    pub(crate) fn server_info(&self) -> &str {
+        &self.server_info
+    }
+
     /// Ends the subscriptions that are open, which would never end by themselves. Transports do this when they are told to
     /// stop, as [`ServerHandle::close_subscriptions`](super::ServerHandle::close_subscriptions) says.
     pub fn close_subscriptions(&self) {
