@@ -107,3 +107,15 @@ fn what_cannot_be_completed_says_why() {
         assert!(reply.errors(-32602)["message"].as_str().expect("a text").contains(named), "{params}: {}", reply.reply);
     }
 }
+
+#[test]
+fn code_that_panics_before_its_first_await_fails_its_own_request_only() {
+    fn broken(_: Completing) -> std::future::Ready<Vec<String>> {
+        panic!("no values")
+    }
+    let world = World::of(|server| {
+        server.prompt(Prompt::new("order", async |_: Order, _: Context| "").complete("item", broken))
+    });
+    let params = json!({ "ref": order(), "argument": { "name": "item", "value": "" } });
+    world.request("completion/complete", params).errors(-32603);
+}

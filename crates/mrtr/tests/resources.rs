@@ -135,6 +135,35 @@ fn resources_and_templates_are_listed_in_order_and_code_adds_what_there_is_now()
 }
 
 #[test]
+fn a_resource_that_code_lists_twice_is_shown_once_and_pages_come_to_an_end() {
+    let listed = |uris: &'static [&'static str]| {
+        move |_| async move { Ok(uris.iter().map(|uri| ResourceInfo::new(*uri, "listed")).collect()) }
+    };
+    let world = World::of(|server| {
+        server
+            .page_size(1)
+            .resource(Resource::new("db://own/1", "own", async |_, _| ""))
+            .resource_template(
+                ResourceTemplate::new("db://{table}/{id}", "row", row)
+                    .list(listed(&["db://a/1", "db://b/1", "db://a/1"])),
+            )
+            .resource_template(ResourceTemplate::new("x://{table}/{id}", "row", row).list(listed(&[
+                "db://own/1",
+                "db://b/1",
+                "x://a/1",
+            ])))
+    });
+    let (mut seen, mut params) = (Vec::new(), json!({}));
+    while seen.len() < 10 {
+        let page = world.request("resources/list", params).result().clone();
+        seen.push(page["resources"][0]["uri"].as_str().expect("a URI").to_owned());
+        let Some(cursor) = page.get("nextCursor") else { break };
+        params = json!({ "cursor": cursor });
+    }
+    assert_eq!(seen, ["db://own/1", "db://a/1", "db://b/1", "x://a/1"]);
+}
+
+#[test]
 fn a_lister_that_fails_panics_or_hangs_is_an_error_and_nothing_more() {
     for kind in ["fails", "panics", "hangs"] {
         let world = World::of(|server| {

@@ -38,7 +38,8 @@ use crate::seal::Principal;
 ///
 /// # Memory
 ///
-/// Kept are only callers with open calls and those who called within the period of the rate.
+/// Kept are callers with open calls and, for the rate, those whose allowance is not whole yet. Others are forgotten now
+/// and then, so at most a thousand of them, or as many as there were of the former, stay for a while.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     rate: Option<Quota>,

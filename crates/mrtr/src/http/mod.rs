@@ -65,7 +65,7 @@ mod tests;
 #[cfg(feature = "jwt")]
 pub use self::auth::{Jwks, JwksError, JwtAuthenticator};
 pub use self::{
-    auth::{AuthError, Authenticator, InvalidResource, MetadataService, ResourceMetadata},
+    auth::{AuthError, Authenticator, MetadataService, ResourceMetadata, ResourceMetadataError},
     body::ResponseBody,
     limits::Limits,
     serve::{HttpServer, ServeError},

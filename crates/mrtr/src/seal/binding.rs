@@ -11,10 +11,6 @@ use super::Principal;
 pub(crate) struct Digest([u8; 16]);
 
 impl Digest {
-    pub(super) fn bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
-
     /// Digests parts so that no two lists of parts share an input; `domain` keeps uses apart.
     pub(crate) fn of(domain: &str, parts: &[&[u8]]) -> Self {
         let mut hasher = Sha256::new();

@@ -1,4 +1,4 @@
-//! Building a server: names, tools, keys, limits.
+//! Building a server: its name, what it offers, keys, limits.
 
 use std::fmt;
 use std::sync::Arc;
@@ -296,7 +296,8 @@ impl Server {
     /// Checks everything once and freezes it, ready to answer.
     ///
     /// # Errors
-    /// Tool names that are invalid or taken, arguments that make no input schema.
+    /// What cannot be offered: names or URIs that are invalid or taken, arguments that make no input schema or no form,
+    /// an output schema that is none, templates that cannot be matched.
     pub fn build(mut self) -> Result<Arc<Dispatch>, BuildError> {
         let keys = self.keys.take().unwrap_or_else(|| {
             warn!("no keys given: states are sealed with a random key, and only this process can open them");

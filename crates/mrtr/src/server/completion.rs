@@ -70,23 +70,29 @@ impl Completers {
         !self.0.is_empty() || form.fields().iter().any(|field| matches!(field.kind, FieldKind::Choice { .. }))
     }
 
-    /// What may become of the argument: the author's word, or else the choices its type has.
+    /// What may become of the argument: the author's word, or else the choices its type has. None of the author's code
+    /// runs before the work is started.
     pub(super) fn complete(
         &self,
         argument: &str,
         form: &Form,
         typed: Completing,
-    ) -> Result<Work<Vec<String>>, RpcError> {
+    ) -> Result<impl FnOnce() -> Work<Vec<String>> + use<>, RpcError> {
         let Some(field) = form.field(argument) else {
             let shown = crate::form::harmless(argument, 80);
             return Err(RpcError::invalid_params(format!("there is no argument {shown} to complete")));
         };
-        let values = match (self.0.get(argument), &field.kind) {
-            (Some(completer), _) => return Ok(completer(typed)),
-            (None, FieldKind::Choice { options }) => typed.among(options.iter().map(|choice| choice.value.as_str())),
-            (None, _) => Vec::new(),
+        let completer = self.0.get(argument).cloned();
+        let choices = match &field.kind {
+            FieldKind::Choice { options } if completer.is_none() => {
+                typed.among(options.iter().map(|choice| choice.value.as_str()))
+            }
+            _ => Vec::new(),
         };
-        Ok(Box::pin(std::future::ready(values)))
+        Ok(move || match completer {
+            Some(complete) => complete(typed),
+            None => Box::pin(std::future::ready(choices)),
+        })
     }
 }
 

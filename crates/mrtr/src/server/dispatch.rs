@@ -1,7 +1,6 @@
 //! One message in, one reply out.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use tracing::debug;
@@ -124,7 +123,10 @@ impl Dispatch {
             clock: server.clock,
             limits: server.limits,
             page_size: server.page_size,
-            list_caching: Caching { ttl_ms: millis(server.lists_fresh_for), is_public: server.lists_are_public },
+            list_caching: Caching {
+                ttl_ms: Caching::ttl_of(server.lists_fresh_for),
+                is_public: server.lists_are_public,
+            },
             tally: Tally::default(),
             logs: server.logs,
             subscriptions,
@@ -151,6 +153,12 @@ impl Dispatch {
             },
             Err(malformed) => self.malformed(&malformed),
         }
+    }
+
+    /// The member of every result's `_meta` that names the server, for replies a transport writes itself.
+    #[cfg(feature = "stdio")]
+    pub(crate) fn server_info(&self) -> &str {
+        &self.server_info
     }
 
     /// Ends the subscriptions that are open, which would never end by themselves. Transports do this when they are told to
@@ -245,10 +253,6 @@ fn refuse(id: Option<&RequestId>, error: &RpcError) -> Reply {
 
 fn written(object: &Value) -> String {
     members(object).expect("a JSON value can be written")
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl std::fmt::Debug for Incoming<'_> {

@@ -2,6 +2,8 @@
 //!
 //! Spec: `server/utilities/pagination`, `server/utilities/caching`.
 
+use std::time::Duration;
+
 use serde_json::{Value, value::RawValue};
 
 use super::answer::{Answer, Completed};
@@ -18,6 +20,12 @@ pub(super) struct Caching {
 impl Caching {
     /// Not at all.
     pub(super) const NONE: Self = Self { ttl_ms: 0, is_public: false };
+
+    /// A time as `ttlMs` has it; what no client could read exactly becomes the longest that all can.
+    pub(super) fn ttl_of(time: Duration) -> u64 {
+        const EXACT: u64 = (1 << 53) - 1;
+        u64::try_from(time.as_millis()).map_or(EXACT, |ms| ms.min(EXACT))
+    }
 
     pub(super) fn add_to(self, completed: Completed) -> Completed {
         let scope = if self.is_public { "\"public\"" } else { "\"private\"" };

@@ -1,6 +1,7 @@
 //! The requests, one by one: what each looks up, and how it reads what comes of it.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use serde_json::{Value, json};
 use tracing::error;
@@ -13,7 +14,8 @@ use super::completion::{self, Asked, Completing, Target};
 use super::list::{Caching, List};
 use super::offers::Offered;
 use super::prompt::read;
-use super::resource::{Found, Reader};
+use super::reading::Found;
+use super::resource::Reader;
 use super::{Dispatch, Incoming, PromptResult, ToolError, ToolResult, headers};
 use crate::form::harmless;
 use crate::wire::{Method, Request, RpcError};
@@ -109,12 +111,16 @@ impl Dispatch {
         let listers = self.offers.templates.iter().filter_map(|template| template.item.lister.as_deref());
         let mut list = Cow::Borrowed(&self.offers.resource_list);
         let mut caching = self.list_caching;
+        let mut seen: HashSet<String> = HashSet::new();
         for lister in listers {
             let clock = self.clock(incoming);
             let found = bounded(|| lister(caller(request, incoming)), &clock, self.limits.handler_time).await?;
             let list: &mut List = list.to_mut();
             for resource in found.map_err(failed)? {
-                list.push(&resource.uri, &resource.definition());
+                // Cursors name an entry by its URI: listed twice, it would lead a client round in circles.
+                if !self.offers.resources.contains_key(&resource.uri) && seen.insert(resource.uri.clone()) {
+                    list.push(&resource.uri, &resource.definition());
+                }
             }
             // What code listed for this caller may change at any time, and be different for another one.
             caching = Caching::NONE;
@@ -147,8 +153,8 @@ impl Dispatch {
         };
         let arguments = context.unwrap_or_default().arguments;
         let typed = Completing { value: argument.value, arguments, caller: caller(request, incoming) };
-        let work = completers.complete(&argument.name, form, typed)?;
-        completion::answer(bounded(|| work, &self.clock(incoming), self.limits.handler_time).await?)
+        let complete = completers.complete(&argument.name, form, typed)?;
+        completion::answer(bounded(complete, &self.clock(incoming), self.limits.handler_time).await?)
     }
 }
 

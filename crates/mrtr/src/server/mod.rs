@@ -3,10 +3,11 @@
 //! - `builder`: [`Server`], its settings, and what can be wrong with them.
 //! - `tool`, `prompt`, `resource`: [`Tool`], [`Prompt`], [`Resource`] and [`ResourceTemplate`], each a name and an async
 //!   function; `described`: what their definitions have in common; `uri_template`: templates, matched.
-//! - `result`, `content`: what handlers return; `completion`: what half-typed arguments may become.
+//! - `result`, `reading`, `content`: what handlers return; `completion`: what half-typed arguments may become.
 //! - `offers`: all of it, checked and looked up; `list`: pages of it.
 //! - `dispatch`: one message in, one reply out; `headers`: the mirrored headers; `methods`: the requests one by one;
-//!   `call`: one leg of an operation; `caller`: work that cannot ask; `answer`: a result before it is a reply; `counters`: what was counted meanwhile.
+//!   `call`: one leg of an operation; `caller`: work that cannot ask; `answer`: a result before it is a reply;
+//!   `counters`: what was counted meanwhile.
 //! - `subscriptions`: calls that last, and tell their clients what has changed.
 //!
 //! Nothing here knows a transport. [`http`](crate::http) is a thin adapter around [`Dispatch::handle`].
@@ -28,6 +29,7 @@ mod list;
 mod methods;
 mod offers;
 mod prompt;
+mod reading;
 mod resource;
 mod result;
 mod subscriptions;
@@ -43,7 +45,8 @@ pub use described::{Annotations, Icon, Role};
 pub use dispatch::{Dispatch, Incoming, Reply};
 pub use headers::{Header, HeaderSource};
 pub use prompt::{IntoPromptResult, Prompt, PromptMessage, PromptResult};
-pub use resource::{IntoResource, Resource, ResourceInfo, ResourceTemplate};
+pub use reading::IntoResource;
+pub use resource::{Resource, ResourceInfo, ResourceTemplate};
 pub use result::{IntoToolResult, Json, ToolError, ToolResult};
 pub use subscriptions::{Change, Notifier, ServerHandle};
 pub use tool::{NoArguments, Tool};

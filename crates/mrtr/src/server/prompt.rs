@@ -168,6 +168,12 @@ impl PromptMessage {
 }
 
 /// What a prompt becomes.
+///
+/// ```
+/// use mrtr::server::{PromptMessage, PromptResult};
+///
+/// let review = PromptResult::new([PromptMessage::user("Please review this.")]).description("A review");
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct PromptResult {
@@ -176,6 +182,20 @@ pub struct PromptResult {
     pub description: Option<String>,
     /// The messages, in order.
     pub messages: Vec<PromptMessage>,
+}
+
+impl PromptResult {
+    /// A result of these messages.
+    pub fn new(messages: impl IntoIterator<Item = PromptMessage>) -> Self {
+        Self { description: None, messages: messages.into_iter().collect() }
+    }
+
+    /// What it is, for people.
+    #[must_use]
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
 }
 
 /// What may be returned from a prompt's handler: a text is one message of the user.
@@ -195,19 +215,19 @@ impl IntoPromptResult for PromptResult {
 
 impl IntoPromptResult for Vec<PromptMessage> {
     fn into_prompt_result(self) -> Result<PromptResult, ToolError> {
-        Ok(PromptResult { messages: self, ..PromptResult::default() })
+        Ok(PromptResult::new(self))
     }
 }
 
 impl<const N: usize> IntoPromptResult for [PromptMessage; N] {
     fn into_prompt_result(self) -> Result<PromptResult, ToolError> {
-        Vec::from(self).into_prompt_result()
+        Ok(PromptResult::new(self))
     }
 }
 
 impl IntoPromptResult for PromptMessage {
     fn into_prompt_result(self) -> Result<PromptResult, ToolError> {
-        vec![self].into_prompt_result()
+        Ok(PromptResult::new([self]))
     }
 }
 

@@ -6,15 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::{Serialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::caller::{Caller, Work};
 use super::completion::{Completers, Completing};
 use super::described::{Described, described, set};
 use super::list::Caching;
+use super::reading::Found;
 use super::uri_template::UriTemplate;
-use super::{Annotations, Json, NoArguments, ResourceContents, ToolError};
+use super::{Annotations, IntoResource, NoArguments, ToolError};
 use crate::flow::{Context, Handling};
 use crate::form::Form;
 
@@ -89,9 +90,6 @@ pub(super) struct Reader {
     pub(super) caching: Caching,
     pub(super) accept_unasked: bool,
 }
-
-/// `None` when there is no such resource.
-pub(super) type Found = Result<Option<Vec<Part>>, ToolError>;
 
 type Handler = dyn Fn(Map<String, Value>, Context) -> Result<Handling<Found>, String> + Send + Sync;
 
@@ -217,7 +215,7 @@ macro_rules! readable {
         /// kept.
         #[must_use]
         pub fn fresh_for(mut self, time: Duration) -> Self {
-            self.reader.caching.ttl_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+            self.reader.caching.ttl_ms = Caching::ttl_of(time);
             self
         }
 
@@ -288,6 +286,9 @@ impl ResourceTemplate {
     readable!();
 
     /// Completes a variable while the user types it; give the best values first, of which a hundred are sent.
+    ///
+    /// # Security
+    /// Whoever may see the template may ask for completions: no secrets among them.
     #[must_use]
     pub fn complete<F, Fut>(mut self, variable: impl Into<String>, complete: F) -> Self
     where
@@ -298,7 +299,8 @@ impl ResourceTemplate {
         self
     }
 
-    /// Lists those of its resources that there are now, for `resources/list`; give them in an order that stays.
+    /// Lists those of its resources that there are now, for `resources/list`; give them in an order that stays. A URI that
+    /// is listed already is passed over.
     ///
     /// Without it, clients know of the template only.
     #[must_use]
@@ -332,78 +334,6 @@ impl ResourceTemplate {
             (_, _, Some(argument)) => Some(format!("there is no {argument:?} to complete")),
             (None, None, None) => None,
         }
-    }
-}
-
-/// A part of a resource: complete, or still without the URI and media type it was asked for by.
-#[derive(Clone, Debug)]
-#[doc(hidden)]
-pub enum Part {
-    Text(String, Option<&'static str>),
-    Blob(Vec<u8>),
-    Contents(ResourceContents),
-}
-
-impl Part {
-    pub(super) fn under(self, uri: &str, mime_type: Option<&str>) -> ResourceContents {
-        let (mut contents, mime_type) = match self {
-            Self::Text(text, own) => (ResourceContents::text(uri, text), own.or(mime_type)),
-            Self::Blob(bytes) => (ResourceContents::blob(uri, bytes), mime_type),
-            Self::Contents(contents) => (contents, mime_type),
-        };
-        contents.mime_type = contents.mime_type.or_else(|| mime_type.map(ToOwned::to_owned));
-        contents
-    }
-}
-
-/// What may be returned from a resource's handler: text, bytes, [`Json`], [`ResourceContents`], several of them; in an
-/// `Option` where the resource may not exist, in a `Result` where reading it may fail.
-pub trait IntoResource {
-    #[doc(hidden)]
-    fn into_resource(self) -> Result<Option<Vec<Part>>, ToolError>;
-}
-
-/// One part, always there.
-macro_rules! one_part {
-    ($($type:ty: $value:ident => $part:expr;)*) => {$(
-        impl IntoResource for $type {
-            fn into_resource(self) -> Found {
-                let $value = self;
-                Ok(Some(vec![$part]))
-            }
-        }
-    )*};
-}
-
-one_part! {
-    String: text => Part::Text(text, None);
-    &'static str: text => Part::Text(text.to_owned(), None);
-    Vec<u8>: bytes => Part::Blob(bytes);
-    &'static [u8]: bytes => Part::Blob(bytes.to_vec());
-    ResourceContents: contents => Part::Contents(contents);
-}
-
-impl IntoResource for Vec<ResourceContents> {
-    fn into_resource(self) -> Found {
-        Ok(Some(self.into_iter().map(Part::Contents).collect()))
-    }
-}
-
-impl<T: Serialize> IntoResource for Json<T> {
-    fn into_resource(self) -> Found {
-        Ok(Some(vec![Part::Text(serde_json::to_string(&self.0)?, Some("application/json"))]))
-    }
-}
-
-impl<T: IntoResource> IntoResource for Option<T> {
-    fn into_resource(self) -> Found {
-        self.map_or(Ok(None), T::into_resource)
-    }
-}
-
-impl<T: IntoResource, E: Into<ToolError>> IntoResource for Result<T, E> {
-    fn into_resource(self) -> Found {
-        self.map_err(Into::into)?.into_resource()
     }
 }
 

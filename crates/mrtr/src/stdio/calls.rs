@@ -25,6 +25,8 @@ pub(super) struct Room {
 /// Shared by the task that reads, the task that writes, and the calls.
 pub(super) struct Calls {
     room: Room,
+    /// The member of a result's `_meta` that names the server.
+    server_info: String,
     state: Mutex<State>,
     /// There is something to write, or never will be.
     to_write: Notify,
@@ -99,8 +101,9 @@ impl Id {
 }
 
 impl Calls {
-    pub(super) fn new(room: Room) -> Self {
-        Self { room, state: Mutex::default(), to_write: Notify::new(), has_room: Notify::new() }
+    pub(super) fn new(room: Room, server_info: &str) -> Self {
+        let server_info = server_info.to_owned();
+        Self { room, server_info, state: Mutex::default(), to_write: Notify::new(), has_room: Notify::new() }
     }
 
     /// Waits until another line may be read.
@@ -212,7 +215,7 @@ impl Calls {
         for call in &ended {
             state.say(torn_down(&call.id));
             if call.has_told {
-                state.say(graceful_end(&call.id));
+                state.say(graceful_end(&call.id, &self.server_info));
             }
         }
         drop(state);
@@ -345,9 +348,9 @@ fn torn_down(id: &RequestId) -> Vec<u8> {
 }
 
 /// The reply to a subscription that the connection ends. Spec: `basic/patterns/subscriptions#graceful-closure`.
-fn graceful_end(id: &RequestId) -> Vec<u8> {
+fn graceful_end(id: &RequestId, server_info: &str) -> Vec<u8> {
     let (id, key) = (id.as_json(), meta_key::SUBSCRIPTION_ID);
-    let result = format!("{{\"resultType\":\"complete\",\"_meta\":{{\"{key}\":{id}}}}}");
+    let result = format!("{{\"resultType\":\"complete\",\"_meta\":{{\"{key}\":{id},{server_info}}}}}");
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}").into_bytes()
 }
 

@@ -32,7 +32,7 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let calls = Arc::new(Calls::new(options.room()));
+    let calls = Arc::new(Calls::new(options.room(), dispatch.server_info()));
     let connection = Connection::new(dispatch, options, Arc::clone(&calls));
     let (mut stop, mut writing) = (pin!(stop), pin!(write(&calls, writer)));
     let mut is_stopped = false;

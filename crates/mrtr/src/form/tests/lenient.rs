@@ -397,10 +397,8 @@ fn five_hundred_fields_and_five_thousand_choices_are_quick() {
     fields.insert("pick".to_owned(), json!({ "type": "string", "enum": values }));
     let start = Instant::now();
     let form = Form::lenient(&json!({ "type": "object", "properties": fields }));
-    println!("built in {:?}", start.elapsed());
     assert_eq!(form.fields().len(), 501);
     assert_eq!(problems(&form, json!({ "f499": "x", "pick": "value 5000" })).len(), 3);
     assert_eq!(form.parse_text("pick", "VALUE 4999"), Ok(json!("value 4999")));
-    println!("all in {:?}", start.elapsed());
     assert!(start.elapsed() < Duration::from_secs(5));
 }

@@ -31,12 +31,20 @@ pub(super) fn header(error: &AuthError, scopes: &[String], metadata: Option<&str
     if let Some(url) = metadata {
         challenge.parameter("resource_metadata", url);
     }
+    if challenge.is_bare() {
+        // RFC 6750, section 3: the scheme is never alone.
+        challenge.parameter("realm", "mcp");
+    }
     HeaderValue::try_from(challenge.0).ok()
 }
 
 struct Challenge(String);
 
 impl Challenge {
+    fn is_bare(&self) -> bool {
+        !self.0.ends_with('"')
+    }
+
     fn scopes(&mut self, scopes: &[String]) {
         if !scopes.is_empty() {
             self.parameter("scope", &scopes.join(" "));
@@ -45,7 +53,7 @@ impl Challenge {
 
     /// What a quoted parameter cannot hold becomes `?`: an authenticator's text cannot add parameters of its own.
     fn parameter(&mut self, name: &str, value: &str) {
-        let separator = if self.0.ends_with('"') { "," } else { "" };
+        let separator = if self.is_bare() { "" } else { "," };
         let value: String = value.chars().map(|letter| if is_plain(letter) { letter } else { '?' }).collect();
         write!(self.0, "{separator} {name}=\"{value}\"").expect("a String takes every text");
     }
@@ -99,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn with_nothing_to_say_the_scheme_is_left() {
-        assert_eq!(header(&AuthError::Missing, &[], None).unwrap(), "Bearer");
+    fn with_nothing_to_say_the_scheme_is_still_not_alone() {
+        assert_eq!(header(&AuthError::Missing, &[], None).unwrap(), "Bearer realm=\"mcp\"");
     }
 }

@@ -20,7 +20,13 @@ use crate::{
 ///
 /// A token must be signed with one of the issuer's keys and an asymmetric algorithm (RS256 to RS512, PS256 to PS512,
 /// ES256, ES384, EdDSA), name the issuer (`iss`), this server (`aud`) and a subject (`sub`), and be within its time
-/// (`exp`, and `nbf` where it is given). Keys or URLs in its header are ignored. The caller is the issuer and the subject.
+/// (`exp`, and `nbf` where it is given). Its type (`typ`) is `at+jwt`, or `JWT` or nothing, as many issuers still have it;
+/// what names itself something else, such as a logout token, is refused. Keys or URLs in its header are ignored. The
+/// caller is the issuer and the subject.
+///
+/// # Security
+///
+/// An ID token is a `JWT` too and meant for the client that got it: do not make a client id one of the audiences.
 ///
 /// ```no_run
 /// use mrtr::{Server, http::{Jwks, JwtAuthenticator, McpService, ResourceMetadata}};
@@ -102,6 +108,9 @@ impl JwtAuthenticator {
         if !ACCEPTED.contains(&header.alg) || header.crit.is_some() || header.extras.inner().contains_key("b64") {
             return Err(unauthorized("the access token is signed in a way that is not accepted here"));
         }
+        if header.typ.as_deref().is_some_and(is_something_else) {
+            return Err(unauthorized("the token is of another kind than an access token"));
+        }
         let id = header.kid.as_deref();
         let signature = URL_SAFE_NO_PAD
             .decode(signature)
@@ -163,6 +172,11 @@ const ACCEPTED: [Algorithm; 9] = [
     Algorithm::ES384,
     Algorithm::EdDSA,
 ];
+
+/// Whether a header says that this is a token for another purpose (RFC 8725, section 3.11; RFC 9068, section 2.1).
+fn is_something_else(typ: &str) -> bool {
+    !["JWT", "at+jwt", "application/at+jwt"].iter().any(|known| typ.eq_ignore_ascii_case(known))
+}
 
 /// The largest token that is looked at.
 const MAX_TOKEN: usize = 16 * 1024;

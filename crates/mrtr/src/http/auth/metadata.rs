@@ -62,7 +62,7 @@ struct Document {
 /// Why a resource cannot be described.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum InvalidResource {
+pub enum ResourceMetadataError {
     /// The resource is not the URL of a server.
     #[error(
         "{resource:?} is not the URL of an MCP server: give it as clients call it, with http:// or https://, \
@@ -89,14 +89,14 @@ impl ResourceMetadata {
     pub fn new(
         resource: impl Into<String>,
         authorization_servers: impl IntoIterator<Item = impl Into<String>>,
-    ) -> Result<Self, InvalidResource> {
+    ) -> Result<Self, ResourceMetadataError> {
         let resource = resource.into();
         let Some((url, path)) = well_known(&resource) else {
-            return Err(InvalidResource::Resource { resource });
+            return Err(ResourceMetadataError::Resource { resource });
         };
         let authorization_servers: Vec<String> = authorization_servers.into_iter().map(Into::into).collect();
         if authorization_servers.is_empty() {
-            return Err(InvalidResource::NoAuthorizationServer);
+            return Err(ResourceMetadataError::NoAuthorizationServer);
         }
         let document = Document {
             resource,
@@ -160,9 +160,13 @@ impl ResourceMetadata {
 
     /// Whether the document is found at this path of a server whose endpoint is at `endpoint`.
     ///
-    /// A proxy may have cut the resource's path down to the endpoint's, so both are served.
+    /// A proxy may have cut the resource's path down to the endpoint's, so both are served; and some clients drop the
+    /// slash at the end of either.
     pub(in crate::http) fn is_at(&self, path: &str, endpoint: &str) -> bool {
-        path.strip_prefix(WELL_KNOWN).is_some_and(|rest| rest.is_empty() || rest == endpoint || path == self.path)
+        let plain = |path: &str| path.strip_suffix('/').unwrap_or(path).to_owned();
+        path.strip_prefix(WELL_KNOWN)
+            .map(plain)
+            .is_some_and(|rest| rest.is_empty() || rest == plain(endpoint) || plain(path) == plain(&self.path))
     }
 }
 
@@ -213,8 +217,8 @@ fn well_known(resource: &str) -> Option<(String, String)> {
     let uri: Uri = resource.parse().ok()?;
     let scheme = uri.scheme_str().filter(|scheme| matches!(*scheme, "http" | "https"))?;
     let authority = uri.authority()?;
-    let path = uri.path();
-    let path = format!("{WELL_KNOWN}{}", path.strip_suffix('/').unwrap_or(path));
+    // Only the slash right behind the host goes; any other belongs to the resource's name.
+    let path = format!("{WELL_KNOWN}{}", if uri.path() == "/" { "" } else { uri.path() });
     let query = uri.query().map_or_else(String::new, |query| format!("?{query}"));
     Some((format!("{scheme}://{authority}{path}{query}"), path))
 }
@@ -223,7 +227,7 @@ fn well_known(resource: &str) -> Option<(String, String)> {
 mod tests {
     use super::*;
 
-    fn metadata(resource: &str) -> Result<ResourceMetadata, InvalidResource> {
+    fn metadata(resource: &str) -> Result<ResourceMetadata, ResourceMetadataError> {
         ResourceMetadata::new(resource, ["https://id.example.com"])
     }
 
@@ -237,6 +241,7 @@ mod tests {
                 "https://mcp.example.com:8443/a/b",
                 "https://mcp.example.com:8443/.well-known/oauth-protected-resource/a/b",
             ),
+            ("https://mcp.example.com/mcp/", "https://mcp.example.com/.well-known/oauth-protected-resource/mcp/"),
             ("http://localhost:8080/mcp?k=1", "http://localhost:8080/.well-known/oauth-protected-resource/mcp?k=1"),
         ] {
             assert_eq!(metadata(resource).unwrap().url(), expected);
@@ -249,10 +254,10 @@ mod tests {
             ["mcp.example.com", "https://mcp.example.com#x", "/mcp", "ftp://mcp.example.com", "", "https://u:p@h/"]
         {
             let error = metadata(resource).unwrap_err();
-            assert!(matches!(error, InvalidResource::Resource { .. }), "{resource}");
+            assert!(matches!(error, ResourceMetadataError::Resource { .. }), "{resource}");
         }
         let nowhere = ResourceMetadata::new("https://mcp.example.com", Vec::<String>::new());
-        assert_eq!(nowhere.unwrap_err(), InvalidResource::NoAuthorizationServer);
+        assert_eq!(nowhere.unwrap_err(), ResourceMetadataError::NoAuthorizationServer);
     }
 
     #[test]
@@ -282,6 +287,7 @@ mod tests {
             ("/mcp", false),
         ] {
             assert_eq!(metadata.is_at(path, "/mcp"), expected, "{path}");
+            assert_eq!(metadata.is_at(&format!("{path}/"), "/mcp/"), expected, "{path}/");
         }
     }
 }

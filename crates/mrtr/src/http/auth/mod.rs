@@ -24,7 +24,7 @@ use std::{
 
 use http::{HeaderMap, header, request::Parts};
 
-pub use self::metadata::{InvalidResource, MetadataService, ResourceMetadata};
+pub use self::metadata::{MetadataService, ResourceMetadata, ResourceMetadataError};
 #[cfg(feature = "jwt")]
 pub use self::{
     jwks::{Jwks, JwksError},

@@ -1,11 +1,8 @@
 //! Bearer tokens: the good one, and every way known to forge or misuse one.
 
-use std::{
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Instant,
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicUsize, Ordering},
 };
 
 use bytes::Bytes;
@@ -109,6 +106,8 @@ async fn tokens_at_the_edge_of_what_is_good_pass() {
         ("times with fractions", rs256.clone(), changed("exp", json!(NOW as f64 + 0.5))),
         ("several audiences", rs256.clone(), changed("aud", json!(["https://other.example", AUDIENCE]))),
         ("no kid where the set has one key", json!({ "alg": "RS256" }), claims()),
+        ("the type most issuers give", json!({ "alg": "RS256", "kid": "a", "typ": "JWT" }), claims()),
+        ("the type as a media type", json!({ "alg": "RS256", "kid": "a", "typ": "application/AT+jwt" }), claims()),
         (
             "keys and URLs in the header, which are ignored",
             json!({ "alg": "RS256", "kid": "a", "jku": "https://evil.example", "x5u": "https://evil.example" }),
@@ -190,6 +189,11 @@ async fn no_forged_or_foreign_token_gets_through() {
             ours.sign(&json!({ "alg": "RS256", "kid": "a", "b64": false }), &claims()),
             "not accepted here",
         ),
+        (
+            "logout token",
+            ours.sign(&json!({ "alg": "RS256", "kid": "a", "typ": "logout+jwt" }), &claims()),
+            "another kind",
+        ),
         ("garbage", "garbage".to_owned(), "not a JWT"),
         ("dots", "..".to_owned(), "not a JWT"),
         ("an opaque token", "9f8b2c".repeat(8), "not a JWT"),
@@ -239,9 +243,7 @@ async fn a_huge_token_is_refused_before_anything_is_decoded() {
     let (endpoint, counted) = guarded(fixed(&[Signer::rsa_a().jwk("a")]));
     let huge = format!("Bearer {}.a.a", "a".repeat(10 << 20));
     let request = with(&[&huge]);
-    let start = Instant::now();
     let response = endpoint.respond(request).await;
-    assert!(start.elapsed().as_millis() < 500, "{:?}", start.elapsed());
     assert_eq!(response.status(), 401);
     assert!(challenge(&response).contains("larger than 16 KiB"));
     assert_eq!(counted.0.load(Ordering::SeqCst), 0);

@@ -150,7 +150,7 @@ async fn an_input_that_breaks_is_an_error_after_what_runs_has_finished() {
 
 #[tokio::test(start_paused = true)]
 async fn subscriptions_end_with_a_word_and_other_calls_go_on() {
-    let calls = Calls::new(Room { calls: 9, bytes: 9 });
+    let calls = Calls::new(Room { calls: 9, bytes: 9 }, r#""i":{}"#);
     let open = |id: &str, method: &str| {
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#);
         let Ok(Message::Request(request)) = Message::parse(body.as_bytes()) else { panic!("{body}") };
@@ -165,7 +165,7 @@ async fn subscriptions_end_with_a_word_and_other_calls_go_on() {
     assert!(!calls.tell(first, "{}".into()) && calls.tell(other, "[]".into()));
     let cancelled =
         |id: &str| format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#);
-    let graceful = r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":1}}}"#;
+    let graceful = r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":1,"i":{}}}}"#;
     for text in ["{}", &cancelled("1"), graceful, &cancelled("\"b\""), "[]"] {
         assert_eq!(calls.try_next().map(String::from_utf8), Some(Ok(text.to_owned())));
     }

@@ -160,7 +160,7 @@ async fn one_who_waits_for_room_tells_everything() {
     };
     use crate::wire::Message;
 
-    let calls = Arc::new(Calls::new(Room { calls: 1, bytes: 1 }));
+    let calls = Arc::new(Calls::new(Room { calls: 1, bytes: 1 }, ""));
     let Ok(Message::Request(request)) = Message::parse(br#"{"jsonrpc":"2.0","id":1,"method":"m"}"#) else { panic!() };
     let serial = calls.open(&request, 1).unwrap();
     let outlet = CallOutlet { calls: calls.clone(), serial };
@@ -186,7 +186,7 @@ async fn one_who_waits_for_room_is_let_go_when_the_call_is_cancelled() {
     };
     use crate::wire::Message;
 
-    let calls = Arc::new(Calls::new(Room { calls: 1, bytes: 1 }));
+    let calls = Arc::new(Calls::new(Room { calls: 1, bytes: 1 }, ""));
     let Ok(Message::Request(request)) = Message::parse(br#"{"jsonrpc":"2.0","id":1,"method":"m"}"#) else { panic!() };
     let outlet = CallOutlet { calls: calls.clone(), serial: calls.open(&request, 1).unwrap() };
     while outlet.send("{}".to_owned()) {}

@@ -38,6 +38,7 @@ fn assert_ended(messages: &[Value], id: u64) {
     );
     assert_eq!((&result["id"], &result["result"]["resultType"]), (&json!(id), &json!("complete")));
     assert_eq!(result["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"], id);
+    assert!(result["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"].is_string(), "{result}");
 }
 
 #[tokio::test(start_paused = true)]
