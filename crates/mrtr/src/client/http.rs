@@ -15,7 +15,7 @@ use url::Url;
 
 use super::{BoxFuture, Incoming, Outgoing, Transport, TransportError};
 use crate::tls;
-use crate::wire::json::Object;
+use crate::wire::Object;
 
 /// A transport over HTTP/1.1, in the clear or over TLS.
 ///

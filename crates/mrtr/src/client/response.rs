@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::Kind;
-use crate::wire::json::{self, Object};
+use crate::wire::{Object, object};
 use crate::wire::{meta_key, result_type};
 
 /// A result, by what it means for the operation.
@@ -90,7 +90,7 @@ pub(super) fn read(text: &str, id: i64) -> Result<Reply, NoResult> {
 struct Envelope<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "json::present")]
+    #[serde(borrow, default, deserialize_with = "object::present")]
     result: Option<&'a RawValue>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
@@ -149,7 +149,7 @@ fn read_result(result: &RawValue) -> Result<Reply, String> {
 
 #[derive(Deserialize)]
 struct ResultHead<'a> {
-    #[serde(rename = "resultType", borrow, default, deserialize_with = "json::present")]
+    #[serde(rename = "resultType", borrow, default, deserialize_with = "object::present")]
     result_type: Option<&'a RawValue>,
     #[serde(rename = "inputRequests", borrow)]
     input_requests: Option<&'a RawValue>,

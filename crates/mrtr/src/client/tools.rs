@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::{CallError, Client, headers};
-use crate::wire::json::Object;
+use crate::wire::Object;
 
 /// One tool, as its server describes it.
 #[derive(Clone, Debug)]

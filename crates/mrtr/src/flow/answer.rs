@@ -3,7 +3,7 @@
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value, value::RawValue};
 
-use crate::wire::{Text, json::Object};
+use crate::wire::{Object, Text};
 
 /// A well-formed elicitation result. Spec: `schema#elicitresult`; it carries no `resultType`, and one is ignored.
 #[derive(Debug, PartialEq)]

@@ -147,7 +147,7 @@ impl ClientResult for Vec<Root> {
 }
 
 fn object<T: DeserializeOwned>(json: &str) -> serde_json::Result<T> {
-    serde_json::from_str::<crate::wire::json::Object<T>>(json).map(|object| object.0)
+    serde_json::from_str::<crate::wire::Object<T>>(json).map(|object| object.0)
 }
 
 impl<R: ClientResult> Question for ClientRequest<R> {

@@ -16,7 +16,7 @@ use super::outlet::CallOutlet;
 use super::serve::{Options, ServeError};
 use crate::runtime::TokioClock;
 use crate::server::{Clock, Dispatch, Incoming};
-use crate::wire::{Message, RequestId, RpcError, json::Object};
+use crate::wire::{Message, Object, RequestId, RpcError};
 
 /// Serves until the input ends, the output is gone, or `stop` is ready; then lets running calls finish.
 ///

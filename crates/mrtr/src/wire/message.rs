@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{error::Category, value::RawValue};
 
-use super::json::{self, Object};
+use super::object::{self, Object};
 use super::{Meta, RequestId, RpcError};
 
 /// A message from a client.
@@ -58,7 +58,7 @@ pub(crate) struct Params<'a> {
     /// Only `initialize` of an older revision has it.
     #[serde(borrow, default, rename = "protocolVersion")]
     pub(crate) legacy_version: Option<Text<'a>>,
-    #[serde(borrow, default, rename = "_meta", deserialize_with = "json::object")]
+    #[serde(borrow, default, rename = "_meta", deserialize_with = "object::object")]
     pub(crate) meta: Option<Meta<'a>>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Malformed<'a> {
 struct Frame<'a, P> {
     #[serde(borrow, default)]
     jsonrpc: Option<Text<'a>>,
-    #[serde(borrow, default, deserialize_with = "json::present")]
+    #[serde(borrow, default, deserialize_with = "object::present")]
     id: Option<&'a RawValue>,
     #[serde(borrow, default)]
     method: Option<Text<'a>>,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{RequestId, RpcError, json, message::Text, meta_key};
+use super::{RequestId, RpcError, message::Text, meta_key, object};
 
 /// `params._meta`, as far as this crate looks at it.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -14,7 +14,7 @@ pub(crate) struct Meta<'a> {
     protocol_version: Option<Text<'a>>,
     #[serde(borrow, default, rename = "io.modelcontextprotocol/clientInfo")]
     client_info: Option<&'a RawValue>,
-    #[serde(default, rename = "io.modelcontextprotocol/clientCapabilities", deserialize_with = "json::object")]
+    #[serde(default, rename = "io.modelcontextprotocol/clientCapabilities", deserialize_with = "object::object")]
     client_capabilities: Option<ClientCapabilities>,
     #[serde(borrow, default, rename = "io.modelcontextprotocol/logLevel")]
     log_level: Option<Text<'a>>,
@@ -81,13 +81,13 @@ fn missing(key: &str) -> RpcError {
 #[non_exhaustive]
 pub struct ClientCapabilities {
     /// Questions to the user.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::object")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object::object")]
     pub elicitation: Option<ElicitationCapability>,
     /// Completions by the client's model.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::object")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object::object")]
     pub sampling: Option<SamplingCapability>,
     /// The client's root directories.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::object")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object::object")]
     pub roots: Option<Declared>,
 }
 
@@ -100,10 +100,10 @@ pub struct Declared {}
 #[non_exhaustive]
 pub struct ElicitationCapability {
     /// Forms, answered in-band.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::object")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object::object")]
     pub form: Option<Declared>,
     /// Pages the user visits, out of band.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::object")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object::object")]
     pub url: Option<Declared>,
 }
 
@@ -112,10 +112,10 @@ pub struct ElicitationCapability {
 #[non_exhaustive]
 pub struct SamplingCapability {
     /// Tool use within a sampling request.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::object")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object::object")]
     pub tools: Option<Declared>,
     /// Context inclusion (deprecated by the spec).
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::object")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object::object")]
     pub context: Option<Declared>,
 }
 

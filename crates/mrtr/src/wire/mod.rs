@@ -12,6 +12,7 @@ pub(crate) mod json;
 mod message;
 mod meta;
 mod method;
+pub(crate) mod object;
 mod param_header;
 
 pub(crate) use error::RpcError;
@@ -21,6 +22,7 @@ pub(crate) use message::{Malformed, Message, Request, Text};
 pub(crate) use meta::Meta;
 pub use meta::{ClientCapabilities, Declared, ElicitationCapability, SamplingCapability};
 pub(crate) use method::Method;
+pub(crate) use object::Object;
 pub(crate) use param_header::{ParamHeader, param_headers};
 
 /// The protocol revision this crate speaks.

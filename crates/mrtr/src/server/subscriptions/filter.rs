@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::Features;
-use crate::wire::{RpcError, json::Object};
+use crate::wire::{Object, RpcError};
 
 /// How many resources one subscription may name; their length is bounded with the request's.
 const MAX_URIS: usize = 1_000;
