@@ -79,7 +79,8 @@ mod tls;
 pub use flow::{Context, ContextError, LogLevel, Outcome};
 pub use seal::{Keyring, KeyringError, Principal};
 pub use server::{
-    IntoToolResult, Json, NoArguments, Prompt, Resource, ResourceTemplate, Server, Tool, ToolError, ToolResult,
+    IntoPromptResult, IntoResource, IntoToolResult, Json, NoArguments, Prompt, Resource, ResourceTemplate, Server,
+    Tool, ToolError, ToolResult,
 };
 
 /// The README's code, compiled.

@@ -144,7 +144,7 @@ fn what_cannot_be_a_prompt_is_an_error_of_the_build() {
     let build = |prompt: Prompt| Server::new("s", "1").prompt(prompt).build().expect_err("invalid");
     let nested = build(Prompt::new("nested", async |_: Nested, _| ""));
     assert!(
-        matches!(&nested, BuildError::Prompt { prompt, problem } if prompt == "nested" && problem.contains("tags")),
+        matches!(&nested, BuildError::Prompt { prompt, problem, .. } if prompt == "nested" && problem.contains("tags")),
         "{nested}"
     );
     let stray = build(Prompt::new("review", review).complete("colour", async |_| Vec::new()));

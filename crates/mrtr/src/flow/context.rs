@@ -190,7 +190,8 @@ impl Context {
         }
     }
 
-    /// Sends a log message to a client that asked for messages this grave; costs nothing where nobody did.
+    /// Sends a log message to a client that asked for messages this grave; costs nothing where nobody did. Only a server
+    /// with [`Server::logging`](crate::Server::logging) sends any.
     ///
     /// What cannot be written as JSON is sent as the text of the error. The protocol deprecates these messages in this
     /// revision: for your own log use `tracing`.

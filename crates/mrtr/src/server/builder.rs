@@ -76,6 +76,7 @@ pub enum BuildError {
     DuplicateResource(String),
     /// A prompt that cannot be offered.
     #[error("prompt {prompt:?}: {problem}")]
+    #[non_exhaustive]
     Prompt {
         /// The prompt.
         prompt: String,
@@ -84,6 +85,7 @@ pub enum BuildError {
     },
     /// A resource or a template that cannot be offered.
     #[error("resource {uri:?}: {problem}")]
+    #[non_exhaustive]
     Resource {
         /// Its URI or template.
         uri: String,
@@ -92,6 +94,7 @@ pub enum BuildError {
     },
     /// Arguments that make no input schema, or an output schema that is none.
     #[error("tool {tool:?}: {problem}")]
+    #[non_exhaustive]
     Tool {
         /// The tool.
         tool: String,
@@ -300,7 +303,10 @@ impl Server {
     /// an output schema that is none, templates that cannot be matched.
     pub fn build(mut self) -> Result<Arc<Dispatch>, BuildError> {
         let keys = self.keys.take().unwrap_or_else(|| {
-            warn!("no keys given: states are sealed with a random key, and only this process can open them");
+            warn!(
+                "no keys given: states are sealed with a random key, and only this process can open them; \
+                 give some with Server::keys(Keyring::from_env(\"MRTR_KEYS\")?)"
+            );
             Keyring::random()
         });
         Dispatch::new(self, keys).map(Arc::new)

@@ -80,7 +80,9 @@ impl Completers {
     ) -> Result<impl FnOnce() -> Work<Vec<String>> + use<>, RpcError> {
         let Some(field) = form.field(argument) else {
             let shown = crate::form::harmless(argument, 80);
-            return Err(RpcError::invalid_params(format!("there is no argument {shown} to complete")));
+            let known: Vec<&str> = form.fields().iter().map(|field| field.name.as_str()).collect();
+            let message = format!("there is no argument {shown:?} to complete; there are: {}", known.join(", "));
+            return Err(RpcError::invalid_params(message));
         };
         let completer = self.0.get(argument).cloned();
         let choices = match &field.kind {

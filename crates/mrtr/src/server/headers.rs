@@ -32,15 +32,21 @@ pub trait HeaderSource: Sync {
 struct Named<'a> {
     shown: &'a str,
     key: &'a str,
+    /// What it would say.
+    advice: &'static str,
 }
 
-const VERSION: Named<'_> = Named { shown: "MCP-Protocol-Version", key: "mcp-protocol-version" };
-const METHOD: Named<'_> = Named { shown: "Mcp-Method", key: "mcp-method" };
-const NAME: Named<'_> = Named { shown: "Mcp-Name", key: "mcp-name" };
+const VERSION: Named<'_> = Named {
+    shown: "MCP-Protocol-Version",
+    key: "mcp-protocol-version",
+    advice: "it says the revision, as params._meta does",
+};
+const METHOD: Named<'_> = Named { shown: "Mcp-Method", key: "mcp-method", advice: "it repeats the method" };
+const NAME: Named<'_> = Named { shown: "Mcp-Name", key: "mcp-name", advice: "it repeats params.name, or params.uri" };
 
 impl<'a> Named<'a> {
     fn of(param: &'a ParamHeader) -> Self {
-        Self { shown: param.name(), key: param.key() }
+        Self { shown: param.name(), key: param.key(), advice: "it repeats an argument, as the tool's schema says" }
     }
 }
 
@@ -141,7 +147,9 @@ fn compare(
 fn read<'h>(headers: &'h dyn HeaderSource, name: Named<'_>) -> Result<&'h str, RpcError> {
     match headers.get(name.key) {
         Header::Value(value) => Ok(value),
-        Header::Absent => Err(RpcError::header_mismatch(format!("Header mismatch: {name} is missing"))),
+        Header::Absent => {
+            Err(RpcError::header_mismatch(format!("Header mismatch: {name} is missing; {}", name.advice)))
+        }
         Header::Invalid => Err(RpcError::header_mismatch(format!(
             "Header mismatch: {name} must be given once, in visible ASCII characters"
         ))),

@@ -14,9 +14,10 @@ use super::completion::{self, Asked, Completing, Target};
 use super::list::{Caching, List};
 use super::offers::Offered;
 use super::prompt::read;
-use super::reading::Found;
+use super::reading::Read;
 use super::resource::Reader;
-use super::{Dispatch, Incoming, PromptResult, ToolError, ToolResult, headers};
+use super::uri_template::MAX_URI;
+use super::{Dispatch, Incoming, PromptResult, ToolResult, headers};
 use crate::form::harmless;
 use crate::wire::{Method, Request, RpcError};
 
@@ -70,7 +71,7 @@ impl Dispatch {
             let arguments = read(form, texts).map_err(invalid)?;
             (prompt.handler)(arguments, cx).map_err(invalid)
         };
-        self.operate(request, incoming, call, start, |result: Result<PromptResult, ToolError>| {
+        self.operate(request, incoming, call, start, |result: Result<PromptResult, String>| {
             Completed::of(&result.map_err(failed)?)
         })
         .await
@@ -82,6 +83,10 @@ impl Dispatch {
             return Err(RpcError::malformed_params("params.uri is missing: the URI of the resource to read"));
         };
         let uri = &*uri.0;
+        if uri.len() > MAX_URI {
+            // Not said back: it may be as long as a body may be.
+            return Err(RpcError::invalid_params(format!("Resource not found: no URI is longer than {MAX_URI} bytes")));
+        }
         if let Some(resource) = self.offers.resources.get(uri) {
             let reader = &resource.reader;
             let call = self.reading(uri, reader);
@@ -143,7 +148,10 @@ impl Dispatch {
                 None => return Err(RpcError::invalid_params(format!("Unknown prompt: {}", harmless(name, 80)))),
             },
             Target::Template { uri } => {
-                match self.offers.templates.iter().find(|template| template.rules.template.text == *uri) {
+                let templates = &self.offers.templates;
+                let named = templates.iter().find(|template| template.rules.template.text == *uri);
+                match named.or_else(|| templates.iter().find(|template| template.rules.template.matches(uri).is_some()))
+                {
                     Some(template) => (&template.item.completers, &template.rules.form),
                     // A resource of its own has nothing to complete.
                     None if self.offers.resources.contains_key(uri) => return completion::answer(Vec::new()),
@@ -174,7 +182,7 @@ fn texts(arguments: &Value) -> Result<Vec<(&str, &str)>, RpcError> {
 }
 
 /// Writes what a resource's handler returned.
-fn contents<'a>(uri: &'a str, reader: &'a Reader, request: &'a Request<'_>) -> impl FnOnce(Found) -> Answer + 'a {
+fn contents<'a>(uri: &'a str, reader: &'a Reader, request: &'a Request<'_>) -> impl FnOnce(Read) -> Answer + 'a {
     move |found| {
         let parts = found.map_err(failed)?.ok_or_else(|| not_found(uri, ""))?;
         let contents: Vec<_> = parts.into_iter().map(|part| part.under(uri, reader.mime_type.as_deref())).collect();
@@ -192,7 +200,6 @@ fn not_found(uri: &str, problem: &str) -> RpcError {
 }
 
 /// A failure where the protocol has no result for one.
-#[expect(clippy::needless_pass_by_value, reason = "what `map_err` takes")]
-fn failed(error: ToolError) -> RpcError {
-    RpcError::internal(error.for_the_model())
+fn failed(words: String) -> RpcError {
+    RpcError::internal(words)
 }

@@ -47,7 +47,7 @@ pub struct Prompt {
 }
 
 type Handler =
-    dyn Fn(Map<String, Value>, Context) -> Result<Handling<Result<PromptResult, ToolError>>, String> + Send + Sync;
+    dyn Fn(Map<String, Value>, Context) -> Result<Handling<Result<PromptResult, String>>, String> + Send + Sync;
 
 impl Prompt {
     /// A prompt of this name, with the fields of `A` as arguments.
@@ -71,7 +71,7 @@ impl Prompt {
                 let form = decoder.as_ref().map_err(String::clone)?;
                 let arguments = form.decode(arguments).map_err(|problem| problem.to_string())?;
                 let running = handler(arguments, cx);
-                Ok(Box::pin(async move { running.await.into_prompt_result() }))
+                Ok(Box::pin(async move { running.await.into_prompt_result().map_err(|error| error.for_the_model()) }))
             }),
             form,
             accept_unasked: false,

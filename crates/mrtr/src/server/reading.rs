@@ -5,7 +5,10 @@ use serde::Serialize;
 use super::{Json, ResourceContents, ToolError};
 
 /// `None` when there is no such resource.
-pub(super) type Found = Result<Option<Vec<Part>>, ToolError>;
+type Found = Result<Option<Vec<Part>>, ToolError>;
+
+/// The same, a failure as the words that are sent.
+pub(super) type Read = Result<Option<Vec<Part>>, String>;
 
 /// A part of a resource: complete, or still without the URI and media type it was asked for by.
 #[derive(Clone, Debug)]

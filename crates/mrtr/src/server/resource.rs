@@ -13,9 +13,9 @@ use super::caller::{Caller, Work};
 use super::completion::{Completers, Completing};
 use super::described::{Described, described, set};
 use super::list::Caching;
-use super::reading::Found;
+use super::reading::{IntoResource, Read};
 use super::uri_template::UriTemplate;
-use super::{Annotations, IntoResource, NoArguments, ToolError};
+use super::{Annotations, NoArguments, ToolError};
 use crate::flow::{Context, Handling};
 use crate::form::Form;
 
@@ -91,7 +91,7 @@ pub(super) struct Reader {
     pub(super) accept_unasked: bool,
 }
 
-type Handler = dyn Fn(Map<String, Value>, Context) -> Result<Handling<Found>, String> + Send + Sync;
+type Handler = dyn Fn(Map<String, Value>, Context) -> Result<Handling<Read>, String> + Send + Sync;
 
 /// One resource a server offers, read by an async function that may ask.
 ///
@@ -139,7 +139,7 @@ pub struct ResourceTemplate {
     pub(super) lister: Option<Arc<Lister>>,
 }
 
-type Lister = dyn Fn(Caller) -> Work<Result<Vec<ResourceInfo>, ToolError>> + Send + Sync;
+type Lister = dyn Fn(Caller) -> Work<Result<Vec<ResourceInfo>, String>> + Send + Sync;
 
 impl Reader {
     fn new<A, F, Fut, R>(form: Result<Arc<Form>, String>, handler: F) -> Self
@@ -153,7 +153,7 @@ impl Reader {
             handler: Arc::new(move |arguments, cx| {
                 let form = form.as_ref().map_err(String::clone)?;
                 let running = handler(form.decode(arguments).map_err(|problem| problem.to_string())?, cx);
-                Ok(Box::pin(async move { running.await.into_resource() }))
+                Ok(Box::pin(async move { running.await.into_resource().map_err(|error| error.for_the_model()) }))
             }),
             mime_type: None,
             caching: Caching::NONE,
@@ -309,7 +309,10 @@ impl ResourceTemplate {
         F: Fn(Caller) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Vec<ResourceInfo>, ToolError>> + Send + 'static,
     {
-        self.lister = Some(Arc::new(move |caller| Box::pin(list(caller))));
+        self.lister = Some(Arc::new(move |caller| {
+            let listing = list(caller);
+            Box::pin(async move { listing.await.map_err(|error| error.for_the_model()) })
+        }));
         self
     }
 
@@ -329,8 +332,13 @@ impl ResourceTemplate {
         let unset = form.fields().iter().find(|field| field.required && !named(&field.name));
         let stray = self.completers.stray(form);
         match (unread, unset, stray) {
-            (Some(variable), _, _) => Some(format!("its variable {variable:?} is no field of the handler's arguments")),
-            (_, Some(field), _) => Some(format!("the field {:?} is no variable of it", field.name)),
+            (Some(variable), _, _) => Some(format!(
+                "its variable {variable:?} is no field of the handler's arguments; add the field or remove {{{variable}}}"
+            )),
+            (_, Some(field), _) => Some(format!(
+                "the field {0:?} is no variable of it; add {{{0}}} or make the field an Option",
+                field.name
+            )),
             (_, _, Some(argument)) => Some(format!("there is no {argument:?} to complete")),
             (None, None, None) => None,
         }

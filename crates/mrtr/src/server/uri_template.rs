@@ -11,7 +11,7 @@ use percent_encoding::percent_decode_str;
 use regex::Regex;
 
 /// The longest URI that is looked at.
-const MAX_URI: usize = 8 * 1024;
+pub(super) const MAX_URI: usize = 8 * 1024;
 
 /// A template that URIs can be held against.
 #[derive(Clone, Debug)]
@@ -113,6 +113,9 @@ impl Reading {
         }
         match operator {
             Some(';' | '&') => return Err(format!("{{{expression}}} is a kind of expression that is not supported")),
+            Some('?') if self.pattern.contains("\\?") => {
+                return Err("a ? stands before the query expression; leave it to the expression".to_owned());
+            }
             Some('?') => self.in_path = Some(self.variables.len()),
             Some('#') => self.pattern.push('#'),
             _ => {}
@@ -251,6 +254,7 @@ mod tests {
             ("x:{?a}/b", "the end"),
             ("x:{?a}{b}", "nothing tells"),
             ("x:{;a}", "not supported"),
+            ("x:a?b=1{?q}", "leave it to the expression"),
             ("x:y", "Resource"),
         ] {
             let error = UriTemplate::parse(template).expect_err(template);

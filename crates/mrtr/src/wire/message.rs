@@ -173,7 +173,7 @@ fn frame_error(text: &str, error: &serde_json::Error) -> RpcError {
             RpcError::invalid_request("batches are not part of MCP: send one message per request")
         }
         Category::Data => RpcError::invalid_request(format!("not a JSON-RPC request: {error}")),
-        Category::Syntax | Category::Eof | Category::Io => RpcError::parse(format!("the body is not JSON: {error}")),
+        Category::Syntax | Category::Eof | Category::Io => RpcError::parse(format!("the message is not JSON: {error}")),
     }
 }
 
