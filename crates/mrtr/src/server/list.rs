@@ -51,6 +51,11 @@ impl List {
         self.entries.push(Entry { key: key.to_owned(), definition: definition.to_string() });
     }
 
+    /// What its entries are told apart by.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|entry| entry.key.as_str())
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -1,6 +1,7 @@
 //! The requests, one by one: what each looks up, and how it reads what comes of it.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use serde_json::{Value, json};
 use tracing::error;
@@ -109,12 +110,19 @@ impl Dispatch {
         let listers = self.offers.templates.iter().filter_map(|template| template.item.lister.as_deref());
         let mut list = Cow::Borrowed(&self.offers.resource_list);
         let mut caching = self.list_caching;
+        let mut seen: HashSet<String> = HashSet::new();
         for lister in listers {
             let clock = self.clock(incoming);
             let found = bounded(|| lister(caller(request, incoming)), &clock, self.limits.handler_time).await?;
+            if seen.is_empty() {
+                seen.extend(list.keys().map(str::to_owned));
+            }
             let list: &mut List = list.to_mut();
             for resource in found.map_err(failed)? {
-                list.push(&resource.uri, &resource.definition());
+                // Each once, as the one that is read: a cursor says behind which entry to go on.
+                if seen.insert(resource.uri.clone()) {
+                    list.push(&resource.uri, &resource.definition());
+                }
             }
             // What code listed for this caller may change at any time, and be different for another one.
             caching = Caching::NONE;
