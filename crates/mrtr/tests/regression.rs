@@ -105,16 +105,16 @@ fn a_resource_listed_twice_made_the_pages_go_round_for_ever() {
 #[serde(tag = "type")]
 #[expect(dead_code, reason = "never read")]
 enum Tree {
-    Left { child: Option<Box<Tree>> },
-    Right { child: Option<Box<Tree>> },
+    Left { child: Option<Box<Self>> },
+    Right { child: Option<Box<Self>> },
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "never read")]
 enum Shape {
-    Round { inner: Option<Box<Shape>>, radius: u32 },
-    Square { inner: Option<Box<Shape>>, side: u32 },
+    Round { inner: Option<Box<Self>>, radius: u32 },
+    Square { inner: Option<Box<Self>>, side: u32 },
 }
 
 #[derive(Deserialize, JsonSchema)]
