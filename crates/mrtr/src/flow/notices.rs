@@ -82,13 +82,8 @@ impl Notices {
             debug!(progress, "progress that does not go further is not told");
             return;
         }
-        let mut params = json!({ "progressToken": token, "progress": number(progress) });
-        if let Some(total) = total.filter(|total| total.is_finite()) {
-            params["total"] = number(total);
-        }
-        if let Some(message) = message {
-            params["message"] = message.into();
-        }
+        let total = total.filter(|total| total.is_finite()).map(number);
+        let params = Progress { progress_token: token, progress: number(progress), total, message };
         if self.send("notifications/progress", &params) {
             *told = Some(progress);
         }
@@ -106,13 +101,26 @@ impl Notices {
         self.send("notifications/message", &params);
     }
 
-    fn send(&self, method: &str, params: &Value) -> bool {
-        let taken = self.outlet.send(json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string());
+    fn send(&self, method: &str, params: &impl Serialize) -> bool {
+        let params = serde_json::to_string(params).expect("texts and numbers can be written");
+        let taken = self.outlet.send(format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#));
         if !taken {
             debug!(method, "the client does not keep up; a message to it is dropped");
         }
         taken
     }
+}
+
+/// The parameters of `notifications/progress`. The token stays the text it came as: a [`Value`] would round a large one.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Progress<'a> {
+    progress_token: &'a RawValue,
+    progress: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
 }
 
 /// Whole numbers without a fraction, as people write them.
@@ -126,11 +134,11 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Kept(Mutex<Vec<Value>>);
+    struct Kept(Mutex<Vec<String>>);
 
     impl Outlet for Kept {
         fn send(&self, message: String) -> bool {
-            self.0.lock().expect("kept").push(serde_json::from_str(&message).expect("JSON"));
+            self.0.lock().expect("kept").push(message);
             true
         }
 
@@ -140,6 +148,10 @@ mod tests {
     }
 
     fn kept(token: Option<&str>, level: Option<LogLevel>, say: impl FnOnce(&Notices)) -> Vec<Value> {
+        texts(token, level, say).iter().map(|message| serde_json::from_str(message).expect("JSON")).collect()
+    }
+
+    fn texts(token: Option<&str>, level: Option<LogLevel>, say: impl FnOnce(&Notices)) -> Vec<String> {
         let outlet = Arc::new(Kept::default());
         let token = token.map(|token| RawValue::from_string(token.to_owned()).expect("JSON"));
         if let Some(notices) = Notices::new(Arc::clone(&outlet) as Arc<dyn Outlet>, token, level) {
@@ -177,5 +189,12 @@ mod tests {
         let levels: Vec<&Value> = said.iter().map(|message| &message["params"]["level"]).collect();
         assert_eq!(levels, [&json!("warning"), &json!("alert")]);
         assert_eq!(said[0]["params"], json!({ "level": "warning", "logger": "db", "data": { "rows": 3 } }));
+    }
+
+    #[test]
+    fn a_token_beyond_64_bits_came_back_rounded() {
+        let said = texts(Some("18446744073709551617"), None, |notices| notices.progress(1.0, None, None));
+        let params = r#"{"progressToken":18446744073709551617,"progress":1}"#;
+        assert_eq!(said, [format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{params}}}"#)]);
     }
 }

@@ -1,5 +1,6 @@
 //! A tool's arguments: bound as text, validated as JSON, decoded as the author's type. And the schema of what it returns.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use jsonschema::{ValidationError, Validator};
@@ -24,7 +25,7 @@ pub(super) struct InputSchema {
     pub(super) schema: Value,
     /// The arguments that headers repeat.
     pub(super) mirrored: Vec<ParamHeader>,
-    validator: Arc<Validator>,
+    rules: Rules,
 }
 
 /// The arguments of one call.
@@ -60,21 +61,15 @@ impl InputSchema {
         if schema.get("type").and_then(Value::as_str) != Some("object") {
             return Err("arguments must be a struct with named fields; use NoArguments for none".to_owned());
         }
-        let validator = form::compile(&schema).ok_or("the schema of its arguments does not compile")?;
+        let rules = Rules::of(&schema).ok_or("the schema of its arguments does not compile")?;
         let mirrored = param_headers(&schema)?;
-        Ok(Self { schema, mirrored, validator: Arc::new(validator) })
+        Ok(Self { schema, mirrored, rules })
     }
 
     /// What is wrong with arguments of this many bytes, in one sentence the model can act on: everything, or of very large ones the first
     /// thing, since a million problems take a thousand times the memory of their text.
     pub(super) fn check(&self, value: &Value, bytes: usize) -> Result<(), String> {
-        let Err(first) = self.validator.validate(value) else { return Ok(()) };
-        if bytes > LARGE {
-            return Err(problem(&first));
-        }
-        let problems: Vec<String> =
-            self.validator.iter_errors(value).take(MAX_PROBLEMS).map(|error| problem(&error)).collect();
-        Err(problems.join("; "))
+        self.rules.check(value, if bytes > LARGE { 1 } else { MAX_PROBLEMS })
     }
 }
 
@@ -82,7 +77,7 @@ impl InputSchema {
 #[derive(Clone, Debug)]
 pub(super) struct OutputSchema {
     pub(super) schema: Value,
-    validator: Arc<Validator>,
+    rules: Rules,
 }
 
 impl OutputSchema {
@@ -103,15 +98,84 @@ impl OutputSchema {
             return Err("the output schema must be an object; use {} for any value".to_owned());
         }
         check_dialect(&schema)?;
-        let validator = form::compile(&schema).ok_or("the output schema does not compile")?;
-        Ok(Self { schema, validator: Arc::new(validator) })
+        let rules = Rules::of(&schema).ok_or("the output schema does not compile")?;
+        Ok(Self { schema, rules })
     }
 
     /// What is wrong with structured content.
     pub(super) fn check(&self, content: Option<&Value>) -> Result<(), String> {
         let content = content.ok_or("there is none")?;
-        self.validator.validate(content).map_err(|error| problem(&error))
+        self.rules.check(content, 1)
     }
+}
+
+/// A compiled schema.
+#[derive(Clone, Debug)]
+struct Rules {
+    validator: Arc<Validator>,
+    recurs: bool,
+}
+
+impl Rules {
+    fn of(schema: &Value) -> Option<Self> {
+        Some(Self { validator: Arc::new(form::compile(schema)?), recurs: recurs(schema) })
+    }
+
+    /// Says what is wrong with a value, at most so many things.
+    ///
+    /// Whether something is wrong is found in time that grows with the value. What it is takes a look at every way the
+    /// schema could be met, and with each level of a schema that leads into itself there are several times as many of
+    /// them: a few hundred bytes would keep a server busy for ever. Such values are told as much as can be told.
+    fn check(&self, value: &Value, most: usize) -> Result<(), String> {
+        if self.validator.is_valid(value) {
+            return Ok(());
+        }
+        if self.recurs && is_deeper(value, SHALLOW) {
+            return Err("something in them, or how they are nested, does not match the schema".to_owned());
+        }
+        let problems: Vec<String> = self.validator.iter_errors(value).take(most).map(|error| problem(&error)).collect();
+        Err(problems.join("; "))
+    }
+}
+
+/// How deep a value may be whose problems are told one by one, whatever the schema.
+const SHALLOW: usize = 4;
+
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    let is_too_deep = |inner| levels == 0 || is_deeper(inner, levels - 1);
+    match value {
+        Value::Array(items) => items.iter().any(is_too_deep),
+        Value::Object(members) => members.values().any(is_too_deep),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+/// Whether a schema may lead into itself; one whose references are not understood may.
+fn recurs(schema: &Value) -> bool {
+    fn leads_back<'s>(root: &'s Value, at: &'s Value, above: &mut Vec<&'s str>, done: &mut HashSet<&'s str>) -> bool {
+        match at {
+            Value::Object(keywords) => keywords.iter().any(|(keyword, value)| match (keyword.as_str(), value) {
+                ("$ref", Value::String(to)) => {
+                    if above.contains(&to.as_str()) {
+                        return true;
+                    }
+                    let Some(target) = to.strip_prefix('#').and_then(|path| root.pointer(path)) else { return true };
+                    if done.insert(to) {
+                        above.push(to);
+                        let leads_back = leads_back(root, target, above, done);
+                        above.pop();
+                        return leads_back;
+                    }
+                    false
+                }
+                ("$dynamicRef" | "$recursiveRef", _) => true,
+                (_, value) => leads_back(root, value, above, done),
+            }),
+            Value::Array(items) => items.iter().any(|item| leads_back(root, item, above, done)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        }
+    }
+    leads_back(schema, schema, &mut vec!["#"], &mut HashSet::new())
 }
 
 /// Schemas are judged by the rules of one dialect, which is the protocol's default. Spec: `basic/index#json-schema-usage`.

@@ -16,6 +16,7 @@ use crate::flow::{
     ClientInfo, Clock, Context, Drive, Fault, Handling, Journal, LogLevel, Notices, Outlet, Round, RoundEnd,
     Suspension, SystemClock, guarded,
 };
+use crate::form::harmless;
 use crate::seal::{Binding, Claims, NONCE_LEN, Opened, StateError};
 use crate::wire::{Meta, Method, Request, RpcError, json};
 
@@ -65,7 +66,8 @@ impl Dispatch {
         let span = info_span!(
             "operation",
             method = %call.method.name(),
-            target = %call.target,
+            // What stands for a template's variable is the client's word.
+            target = %harmless(call.target, 200),
             %id,
             round = claims.round + 1,
             traceparent = trace.as_deref(),

@@ -48,10 +48,11 @@ pub(super) async fn bounded<T>(
         error!("the server's own code failed: {what}");
         RpcError::internal("the server failed; its log says how")
     };
-    let mut work = guarded(start).map_err(|panic| failed(&panic))?;
+    let mut work = Guarded(Some(guarded(start).map_err(|panic| failed(&panic))?));
     let mut timer = None;
     std::future::poll_fn(|task| {
-        match guarded(|| work.as_mut().poll(task)) {
+        let Some(running) = &mut work.0 else { return Poll::Pending };
+        match guarded(|| running.as_mut().poll(task)) {
             Ok(Poll::Ready(value)) => return Poll::Ready(Ok(value)),
             Err(panic) => return Poll::Ready(Err(failed(&panic))),
             Ok(Poll::Pending) => {}
@@ -65,4 +66,15 @@ pub(super) async fn bounded<T>(
         }
     })
     .await
+}
+
+/// Work whose guards are the author's code too, and may panic when it is dropped.
+struct Guarded<T>(Option<Work<T>>);
+
+impl<T> Drop for Guarded<T> {
+    fn drop(&mut self) {
+        if let Err(panic) = guarded(|| self.0 = None) {
+            error!("the server's own code panicked when it was dropped: {panic}");
+        }
+    }
 }

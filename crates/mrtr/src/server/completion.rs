@@ -57,7 +57,13 @@ impl Completers {
         F: Fn(Completing) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Vec<String>> + Send + 'static,
     {
-        self.0.insert(argument, Arc::new(move |typed| Box::pin(complete(typed))));
+        let complete = Arc::new(complete);
+        // In the block, so that a completer that panics before its first await panics when it is polled.
+        let complete = move |typed| -> Work<Vec<String>> {
+            let complete = Arc::clone(&complete);
+            Box::pin(async move { complete(typed).await })
+        };
+        self.0.insert(argument, Arc::new(complete));
     }
 
     /// The first argument of these that is none of the form's.
