@@ -133,8 +133,10 @@ impl Rules {
         if self.recurs && is_deeper(value, SHALLOW) {
             return Err("something in them, or how they are nested, does not match the schema".to_owned());
         }
-        let problems: Vec<String> = self.validator.iter_errors(value).take(most).map(|error| problem(&error)).collect();
-        Err(problems.join("; "))
+        // All of them are found before the first one is told, whatever is taken.
+        let first = || self.validator.validate(value).map_err(|error| problem(&error));
+        let several = || self.validator.iter_errors(value).take(most).map(|error| problem(&error));
+        if most == 1 { first() } else { Err(several().collect::<Vec<_>>().join("; ")) }
     }
 }
 
