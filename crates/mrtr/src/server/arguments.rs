@@ -133,8 +133,10 @@ impl Rules {
         if self.recurs && is_deeper(value, SHALLOW) {
             return Err("something in them, or how they are nested, does not match the schema".to_owned());
         }
-        let problems: Vec<String> = self.validator.iter_errors(value).take(most).map(|error| problem(&error)).collect();
-        Err(problems.join("; "))
+        // All of them are found before the first one is told, whatever is taken.
+        let first = || self.validator.validate(value).map_err(|error| problem(&error));
+        let several = || self.validator.iter_errors(value).take(most).map(|error| problem(&error));
+        if most == 1 { first() } else { Err(several().collect::<Vec<_>>().join("; ")) }
     }
 }
 
@@ -150,13 +152,16 @@ fn is_deeper(value: &Value, levels: usize) -> bool {
     }
 }
 
-/// Whether a schema may lead into itself; one whose references are not understood may.
+/// How many references are followed, one from the other.
+const MAX_REFERENCES: usize = 64;
+
+/// Whether a schema may lead into itself; one whose references are not understood, or go on and on, may.
 fn recurs(schema: &Value) -> bool {
     fn leads_back<'s>(root: &'s Value, at: &'s Value, above: &mut Vec<&'s str>, done: &mut HashSet<&'s str>) -> bool {
         match at {
             Value::Object(keywords) => keywords.iter().any(|(keyword, value)| match (keyword.as_str(), value) {
                 ("$ref", Value::String(to)) => {
-                    if above.contains(&to.as_str()) {
+                    if above.contains(&to.as_str()) || above.len() > MAX_REFERENCES {
                         return true;
                     }
                     let Some(target) = to.strip_prefix('#').and_then(|path| root.pointer(path)) else { return true };
@@ -338,5 +343,24 @@ mod tests {
     fn something_else_than_a_struct_is_refused_with_the_way_out() {
         assert!(InputSchema::of::<()>().expect_err("not a struct").contains("NoArguments"));
         assert!(InputSchema::of::<Vec<String>>().is_err());
+    }
+
+    #[test]
+    fn a_schema_that_leads_into_itself_is_known_however_long_the_way() {
+        let chain = |length: usize, last: Value| {
+            let link = |n: usize| (format!("d{n}"), serde_json::json!({ "$ref": format!("#/$defs/d{}", n + 1) }));
+            let mut defs: Map<String, Value> = (0..length).map(link).collect();
+            defs.insert(format!("d{length}"), last);
+            serde_json::json!({ "$defs": defs })
+        };
+        let twice = serde_json::json!({ "$ref": "#/$defs/d1" });
+        assert!(!recurs(&chain(3, serde_json::json!({ "type": "integer", "properties": { "$ref": {} } }))));
+        assert!(!recurs(&serde_json::json!({ "anyOf": [twice, twice], "$defs": { "d1": {} } })));
+        assert!(recurs(&chain(3, twice)));
+        assert!(recurs(&chain(5_000, serde_json::json!({}))), "as good as endless");
+        for reference in ["#", "#/properties", "other.json", "#anchor"] {
+            let schema = serde_json::json!({ "properties": { "a": { "$ref": reference } } });
+            assert!(recurs(&schema), "{reference}");
+        }
     }
 }
