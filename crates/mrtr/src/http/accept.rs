@@ -8,10 +8,7 @@ use hyper::{
     server::conn::http1,
     service::{HttpService, service_fn},
 };
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    server::graceful::GracefulShutdown,
-};
+use hyper_util::{rt::TokioIo, server::graceful::GracefulShutdown};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
@@ -21,6 +18,7 @@ use tokio::{
 use super::{
     body::ResponseBody,
     endpoint::{Endpoint, Handle},
+    idle::{Activity, Idle},
     linger::Linger,
     refusal::Refusal,
     serve::Options,
@@ -95,14 +93,18 @@ pub(super) fn connection<H: Handle, S: AsyncRead + AsyncWrite + Unpin>(
     impl HttpService<Incoming, ResBody = ResponseBody, Error = Infallible, Future: Send> + use<H, S>,
 > {
     let path = options.path.clone();
+    let activity = Activity::default();
+    let idle = Idle::new(activity.clone(), options.header_timeout);
     let service = service_fn(move |request: Request<Incoming>| {
-        let (endpoint, path) = (endpoint.clone(), path.clone());
-        async move { Ok::<_, Infallible>(route(&endpoint, &path, request).await) }
+        let (endpoint, path, busy) = (endpoint.clone(), path.clone(), activity.begin());
+        async move {
+            let mut response = route(&endpoint, &path, request).await;
+            response.body_mut().keep_busy(busy);
+            Ok::<_, Infallible>(response)
+        }
     });
-    http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(options.header_timeout)
-        .serve_connection(TokioIo::new(Linger::new(stream)), service)
+    // No timer of hyper's: `idle` has the time of the head.
+    http1::Builder::new().serve_connection(TokioIo::new(Linger::new(stream, idle)), service)
 }
 
 async fn route<H: Handle>(endpoint: &Endpoint<H>, path: &str, request: Request<Incoming>) -> Response<ResponseBody> {

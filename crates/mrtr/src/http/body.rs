@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, Full};
 
-use super::{events::Events, limits::Permit, refusal::Refusal};
+use super::{events::Events, idle::Busy, limits::Permit, refusal::Refusal};
 
 /// The body of every response; reading it never fails.
 ///
@@ -22,6 +22,8 @@ pub struct ResponseBody {
     content: Content,
     /// The call counts as open while its response is being written; it ends first.
     permit: Option<Permit>,
+    /// So does its connection.
+    busy: Option<Busy>,
 }
 
 #[derive(Debug)]
@@ -31,6 +33,11 @@ enum Content {
 }
 
 impl ResponseBody {
+    /// Keeps a connection busy until this body is dropped.
+    pub(super) fn keep_busy(&mut self, busy: Busy) {
+        self.busy = Some(busy);
+    }
+
     /// Keeps a call open until this body is dropped.
     pub(super) fn hold(&mut self, permit: Option<Permit>) {
         self.permit = permit;
@@ -160,7 +167,7 @@ pub(super) fn event_response(events: Events) -> Response<ResponseBody> {
 }
 
 fn respond(status: StatusCode, content: Content) -> Response<ResponseBody> {
-    let mut response = Response::new(ResponseBody { content, permit: None });
+    let mut response = Response::new(ResponseBody { content, permit: None, busy: None });
     *response.status_mut() = status;
     response
 }

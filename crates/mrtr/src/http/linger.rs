@@ -1,5 +1,5 @@
 //! The ends of a connection: closing it without cutting off the answer that was just written to it, and not waiting
-//! for ever for a peer that does not read.
+//! for ever for a peer that does not read, or does not ask.
 //!
 //! Closing a socket that still has unread input makes the kernel reset it, and a reset can overtake the
 //! last response on its way: a client in the middle of sending a body that is too large would see a broken
@@ -18,6 +18,8 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
+use super::idle::Idle;
+
 /// How long input is dropped before the socket is closed regardless.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -28,6 +30,7 @@ const STALL: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(super) struct Linger<S> {
     stream: S,
+    idle: Idle,
     /// Running from the moment the sending half is closed.
     patience: Option<Pin<Box<Sleep>>>,
     /// Running while the peer takes nothing.
@@ -35,8 +38,8 @@ pub(super) struct Linger<S> {
 }
 
 impl<S> Linger<S> {
-    pub(super) fn new(stream: S) -> Self {
-        Self { stream, patience: None, stalled: None }
+    pub(super) fn new(stream: S, idle: Idle) -> Self {
+        Self { stream, idle, patience: None, stalled: None }
     }
 }
 
@@ -104,7 +107,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Linger<S> {
 
 impl<S: AsyncRead + Unpin> AsyncRead for Linger<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
+        if read.is_pending() {
+            ready!(self.idle.poll_over(cx));
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        read
     }
 }
 
@@ -113,11 +121,16 @@ mod tests {
     use tokio::io::{AsyncWriteExt, duplex};
 
     use super::*;
+    use crate::http::idle::Activity;
+
+    fn idle() -> Idle {
+        Idle::new(Activity::default(), STALL * 100)
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_peer_that_reads_nothing_is_given_up() {
         let (ours, _theirs) = duplex(16);
-        let mut stream = Linger::new(ours);
+        let mut stream = Linger::new(ours, idle());
         let error = stream.write_all(&[0; 64]).await.expect_err("nobody reads");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
@@ -132,7 +145,7 @@ mod tests {
                 tokio::io::AsyncReadExt::read_exact(&mut theirs, &mut byte).await.unwrap();
             }
         });
-        Linger::new(ours).write_all(&[0; 64]).await.unwrap();
+        Linger::new(ours, idle()).write_all(&[0; 64]).await.unwrap();
         reading.await.unwrap();
     }
 }

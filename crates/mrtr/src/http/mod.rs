@@ -52,6 +52,7 @@ mod endpoint;
 mod events;
 mod exchange;
 mod headers;
+mod idle;
 mod limits;
 mod linger;
 mod negotiate;

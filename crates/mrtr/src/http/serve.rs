@@ -69,7 +69,8 @@ impl HttpServer {
     /// Sets how long a connection may take to send a request's headers.
     ///
     /// The time runs from the moment the connection is ready for a request, so this is also how long a
-    /// connection may idle between requests. Default: 30 seconds.
+    /// connection may idle between requests. It is looked at now and then: after an earlier request up to twice
+    /// as long may pass. Default: 30 seconds.
     #[must_use]
     pub fn header_timeout(mut self, timeout: Duration) -> Self {
         self.options.header_timeout = timeout;
