@@ -13,6 +13,7 @@ use http_body::{Body, Frame};
 use tokio::time::{Sleep, sleep};
 
 use super::{exchange::Call, outbox::Said};
+use crate::runtime::push_line;
 
 /// The running call and what it said. Dropping this drops the call: a client that closes the stream cancels it.
 pub(super) struct Events {
@@ -109,11 +110,11 @@ fn events(messages: &[String]) -> Vec<u8> {
 /// What an event's framing takes.
 const FRAMING: usize = "data: \n\n".len();
 
-/// An event's data is one line. Line ends in a JSON text stand between its tokens, where a space means the same.
+/// An event's data is one line.
 fn write_event(out: &mut Vec<u8>, json: &[u8]) {
     out.reserve(json.len() + FRAMING);
     out.extend_from_slice(b"data: ");
-    out.extend(json.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }));
+    push_line(out, json);
     out.extend_from_slice(b"\n\n");
 }
 

@@ -1,7 +1,9 @@
-//! What every transport needs of tokio, whichever bytes it carries: timers, and the signals to stop.
+//! What every transport needs, whichever bytes it carries: tokio's timers, the signals to stop, JSON on one line.
 
 mod clock;
+mod line;
 mod signal;
 
 pub use self::clock::TokioClock;
+pub(crate) use self::line::push_line;
 pub(crate) use self::signal::StopSignals;

@@ -131,34 +131,37 @@ pub(super) fn set(definition: &mut Value, member: &str, value: &Option<impl Seri
     }
 }
 
-/// The setters of a builder with a field `described`.
+/// The setters of a builder that keeps its [`Described`] in `described`, or in the given field of a field.
 macro_rules! described {
     ($what:literal) => {
+        described!($what, described);
+    };
+    ($what:literal, $($at:ident).+) => {
         #[doc = concat!("What ", $what, " is for, for the model.")]
         #[must_use]
         pub fn description(mut self, description: impl Into<String>) -> Self {
-            self.described.description = Some(description.into());
+            self.$($at).+.description = Some(description.into());
             self
         }
 
         /// A name for people.
         #[must_use]
         pub fn title(mut self, title: impl Into<String>) -> Self {
-            self.described.title = Some(title.into());
+            self.$($at).+.title = Some(title.into());
             self
         }
 
         /// Adds a picture for user interfaces.
         #[must_use]
         pub fn icon(mut self, icon: crate::server::Icon) -> Self {
-            self.described.icons.push(icon);
+            self.$($at).+.icons.push(icon);
             self
         }
 
         /// Adds metadata to the definition; keys have a prefix of your own, `example.com/price`. Spec: `basic/index#meta`.
         #[must_use]
         pub fn meta(mut self, key: impl Into<String>, value: impl Into<serde_json::Value>) -> Self {
-            self.described.meta.insert(key.into(), value.into());
+            self.$($at).+.meta.insert(key.into(), value.into());
             self
         }
     };

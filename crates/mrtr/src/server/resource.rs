@@ -165,33 +165,7 @@ impl Reader {
 /// The setters resources and templates share.
 macro_rules! readable {
     () => {
-        /// What it is, for the model.
-        #[must_use]
-        pub fn description(mut self, description: impl Into<String>) -> Self {
-            self.info = self.info.description(description);
-            self
-        }
-
-        /// A name for people.
-        #[must_use]
-        pub fn title(mut self, title: impl Into<String>) -> Self {
-            self.info = self.info.title(title);
-            self
-        }
-
-        /// Adds a picture for user interfaces.
-        #[must_use]
-        pub fn icon(mut self, icon: super::Icon) -> Self {
-            self.info = self.info.icon(icon);
-            self
-        }
-
-        /// Adds metadata to the definition.
-        #[must_use]
-        pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-            self.info = self.info.meta(key, value);
-            self
-        }
+        described!("the resource", info.described);
 
         /// Hints on how to use or show it.
         #[must_use]

@@ -14,7 +14,7 @@ use super::calls::{Calls, Room, Serial};
 use super::lines::{Line, Lines};
 use super::outlet::CallOutlet;
 use super::serve::{Options, ServeError};
-use crate::runtime::TokioClock;
+use crate::runtime::{TokioClock, push_line};
 use crate::server::{Clock, Dispatch, Incoming};
 use crate::wire::{Message, Object, RequestId, RpcError};
 
@@ -187,11 +187,11 @@ fn cancelled(line: &[u8]) -> Option<(RequestId, String)> {
 async fn write(calls: &Calls, mut writer: impl AsyncWrite + Unpin) -> Result<(), ServeError> {
     let mut batch = Vec::new();
     while let Some(message) = calls.next().await {
-        push_line(&mut batch, &message);
+        push_message(&mut batch, &message);
         while batch.len() < BATCH
             && let Some(message) = calls.try_next()
         {
-            push_line(&mut batch, &message);
+            push_message(&mut batch, &message);
         }
         let written = async {
             writer.write_all(&batch).await?;
@@ -211,9 +211,9 @@ async fn write(calls: &Calls, mut writer: impl AsyncWrite + Unpin) -> Result<(),
     Ok(())
 }
 
-/// Line breaks in JSON are white space between its tokens, and blanks do as well.
-fn push_line(batch: &mut Vec<u8>, message: &[u8]) {
-    batch.extend(message.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }));
+/// Adds a message and the end of its line.
+fn push_message(batch: &mut Vec<u8>, message: &[u8]) {
+    push_line(batch, message);
     batch.push(b'\n');
 }
 
