@@ -23,6 +23,8 @@ mod properties;
 mod properties_client;
 mod protocol;
 mod questions;
+#[cfg(all(feature = "redis", feature = "testing"))]
+mod redis;
 mod regression;
 mod replay;
 mod resources;

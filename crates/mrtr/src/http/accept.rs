@@ -129,6 +129,7 @@ async fn drain<H: Handle>(
         while let Some(ended) = connections.join_next().await {
             report_panic(ended);
         }
+        endpoint.detached_calls_ended().await;
     };
     let finished = async {
         tokio::select! {

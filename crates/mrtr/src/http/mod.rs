@@ -48,6 +48,7 @@ mod accept;
 mod admission;
 mod auth;
 mod body;
+mod detached;
 mod endpoint;
 mod events;
 mod exchange;

@@ -2,6 +2,7 @@
 
 mod auth;
 mod cancel;
+mod detached;
 #[cfg(feature = "jwt")]
 mod issuer;
 #[cfg(feature = "jwt")]
