@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::Principal;
+use super::ring::hex;
 
 /// SHA-256 cut to 128 bits, to keep states small. Who can choose both sides of a collision is the client, and it gains
 /// nothing: it answers for its user either way.
@@ -21,6 +22,10 @@ impl Digest {
         let mut cut = [0; 16];
         cut.copy_from_slice(&hasher.finalize()[..16]);
         Self(cut)
+    }
+
+    pub(crate) fn to_hex(self) -> String {
+        hex(&self.0)
     }
 }
 

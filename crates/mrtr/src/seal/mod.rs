@@ -9,13 +9,16 @@
 mod binding;
 mod claims;
 mod cursor;
+mod key_source;
 mod keyring;
-mod token;
+mod ring;
+pub(crate) mod token;
 
 pub(crate) use binding::{Binding, Digest, audience};
 pub(crate) use claims::{Claims, Opened, StateError};
-pub(crate) use cursor::Cursors;
+pub(crate) use cursor::{Cursors, Place};
 pub use keyring::{Keyring, KeyringError};
+pub(crate) use ring::hex;
 pub(crate) use token::NONCE_LEN;
 
 /// Who the caller is: issuer and subject.

@@ -5,9 +5,9 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use super::{Keyring, StateError};
 
 /// What a token is, and the version of everything behind it: a change to any of it is a new prefix.
-pub(super) type Prefix = [u8; 3];
-pub(super) const STATE: &Prefix = b"m1.";
-pub(super) const CURSOR: &Prefix = b"c1.";
+pub(crate) type Prefix = [u8; 3];
+pub(crate) const STATE: &Prefix = b"m1.";
+pub(crate) const CURSOR: &Prefix = b"c1.";
 
 pub(crate) const KEY_ID_LEN: usize = 4;
 pub(crate) const NONCE_LEN: usize = 12;
@@ -17,8 +17,9 @@ const HEADER_LEN: usize = KEY_ID_LEN + NONCE_LEN;
 ///
 /// GCM-SIV keeps its promises even if a nonce repeats, so random ones are safe for a whole fleet (RFC 8452, section 9).
 pub(super) fn encode(keys: &Keyring, prefix: &Prefix, nonce: [u8; NONCE_LEN], mut payload: Vec<u8>) -> String {
-    let id = keys.sealing_id();
-    keys.encrypt(&nonce, &associated(prefix, id), &mut payload);
+    let ring = keys.ring();
+    let id = ring.sealing_id();
+    ring.encrypt(&nonce, &associated(prefix, id), &mut payload);
     payload.splice(..0, id.into_iter().chain(nonce));
     let mut token = String::with_capacity(prefix.len() + payload.len().div_ceil(3) * 4);
     token.extend(prefix.iter().copied().map(char::from));
@@ -29,7 +30,23 @@ pub(super) fn encode(keys: &Keyring, prefix: &Prefix, nonce: [u8; NONCE_LEN], mu
 /// Opens a token and returns its payload.
 ///
 /// An unknown key is reported apart from a broken seal: the first is usually a rotation that went too fast.
-pub(super) fn decode(keys: &Keyring, prefix: &Prefix, token: &str) -> Result<Vec<u8>, StateError> {
+pub(crate) fn decode(keys: &Keyring, prefix: &Prefix, token: &str) -> Result<Vec<u8>, StateError> {
+    let (id, nonce, mut bytes) = split(prefix, token)?;
+    match keys.ring().decrypt(id, nonce, &associated(prefix, id), &mut bytes) {
+        Some(true) => Ok(bytes),
+        Some(false) => Err(StateError::BrokenSeal),
+        None => Err(StateError::UnknownKey),
+    }
+}
+
+/// The id of the key a token says it was sealed with.
+pub(crate) fn key_id(prefix: &Prefix, token: &str) -> Result<[u8; KEY_ID_LEN], StateError> {
+    split(prefix, token).map(|(id, ..)| id)
+}
+
+type Parts = ([u8; KEY_ID_LEN], [u8; NONCE_LEN], Vec<u8>);
+
+fn split(prefix: &Prefix, token: &str) -> Result<Parts, StateError> {
     let encoded = token.as_bytes().strip_prefix(prefix).ok_or(StateError::NotOurs)?;
     // The decoder accepts no padding and no trailing bits: a second spelling of the same bytes is refused here.
     let mut bytes = URL_SAFE_NO_PAD.decode(encoded).map_err(|_| StateError::NotBase64)?;
@@ -37,11 +54,7 @@ pub(super) fn decode(keys: &Keyring, prefix: &Prefix, token: &str) -> Result<Vec
     let nonce = rest.first_chunk::<NONCE_LEN>().ok_or(StateError::Truncated)?;
     let (id, nonce) = (*id, *nonce);
     bytes.drain(..HEADER_LEN);
-    match keys.decrypt(id, nonce, &associated(prefix, id), &mut bytes) {
-        Some(true) => Ok(bytes),
-        Some(false) => Err(StateError::BrokenSeal),
-        None => Err(StateError::UnknownKey),
-    }
+    Ok((id, nonce, bytes))
 }
 
 /// What the seal covers besides the payload: the prefix and the key id.
