@@ -6,7 +6,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use thiserror::Error;
@@ -53,6 +53,8 @@ struct Origin {
     source: Source,
     /// How often a server looks at a file.
     every: Duration,
+    /// When somebody last looked.
+    looked: Option<Instant>,
     /// What was wrong when the file was last looked at: it is said once.
     failing: Option<KeyringError>,
 }
@@ -236,10 +238,15 @@ impl Keyring {
         derived.map(|ring| self.swap(ring)).inspect_err(|error| self.keep(error))
     }
 
-    /// Looks whether the file has changed. As [`reload`](Self::reload), but what is wrong with it is said once.
+    /// Looks whether the file has changed, unless somebody just did. As [`reload`](Self::reload), but what is wrong with it
+    /// is said once.
     #[cfg_attr(not(any(feature = "http", feature = "stdio")), allow(dead_code, reason = "servers look"))]
     pub(crate) fn look(&self) {
         let mut origin = self.origin();
+        if origin.looked.is_some_and(|looked| looked.elapsed() < origin.every / 2) {
+            return;
+        }
+        origin.looked = Some(Instant::now());
         let failure = self.reload_from(&mut origin).err();
         if let Some(error) = failure.as_ref().filter(|error| origin.failing.as_ref() != Some(error)) {
             self.keep(error);
@@ -274,7 +281,7 @@ impl Keyring {
     }
 
     fn of(ring: Ring, source: Source) -> Self {
-        let origin = Origin { source, every: LOOK_EVERY, failing: None };
+        let origin = Origin { source, every: LOOK_EVERY, looked: None, failing: None };
         Self { shared: Arc::new(Shared { ring: RwLock::new(Arc::new(ring)), origin: Mutex::new(origin) }) }
     }
 

@@ -16,7 +16,7 @@ const HEADER_LEN: usize = KEY_ID_LEN + NONCE_LEN;
 /// Seals `payload` with the ring's first key.
 ///
 /// GCM-SIV keeps its promises even if a nonce repeats, so random ones are safe for a whole fleet (RFC 8452, section 9).
-pub(super) fn encode(keys: &Keyring, prefix: &Prefix, nonce: [u8; NONCE_LEN], mut payload: Vec<u8>) -> String {
+pub(crate) fn encode(keys: &Keyring, prefix: &Prefix, nonce: [u8; NONCE_LEN], mut payload: Vec<u8>) -> String {
     let ring = keys.ring();
     let id = ring.sealing_id();
     ring.encrypt(&nonce, &associated(prefix, id), &mut payload);
