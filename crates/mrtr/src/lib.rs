@@ -40,6 +40,7 @@
 //! | telling clients what changed | [`ServerHandle`](server::ServerHandle) |
 //! | calling | [`client`] |
 //! | keys and what a state promises | [`Keyring`], `docs/state-format.md` |
+//! | what is inside a token | [`inspect`] |
 //! | who the caller is | [`Principal`] |
 //! | what goes over the wire | [`wire`] |
 //!
@@ -59,6 +60,7 @@
 pub mod bench;
 pub mod flow;
 pub mod form;
+pub mod inspect;
 #[cfg(any(feature = "http", feature = "stdio"))]
 mod runtime;
 mod seal;
