@@ -41,8 +41,12 @@ impl Fleet {
     fn with(keys: &str) -> Self {
         let files: Vec<PathBuf> = (0..INSTANCES).map(|_| new_file(keys)).collect();
         let keyrings: Vec<_> = files.iter().map(|file| Keyring::from_file(file).expect("keys")).collect();
-        let setups: Vec<_> =
-            keyrings.iter().map(|keys| move |server: Server| server.tool(refund()).keys(keys.clone())).collect();
+        let setups: Vec<_> = keyrings
+            .iter()
+            .map(|keys| {
+                move |server: Server| server.tool(refund()).keys(keys.clone()).reask_expired(Duration::from_secs(3600))
+            })
+            .collect();
         let setups: Vec<&dyn Fn(Server) -> Server> = setups.iter().map(|setup| setup as _).collect();
         let world = World::fleet::<INSTANCES>(setups.try_into().unwrap_or_else(|_| unreachable!()));
         Self { world, keyrings, files }
@@ -209,61 +213,65 @@ fn a_file_all_users_can_read_is_warned_of() {
     assert!(log.contains("WARN") && log.contains("mode=644") && log.contains("chmod 600"), "{log}");
 }
 
-/// The world's time, seen by a clock that is wrong.
+/// The world's time, seen by a clock that is this many seconds fast.
 #[derive(Debug)]
-struct Wrong {
-    clock: Arc<HandClock>,
-    fast: Duration,
-    slow: Duration,
-}
+struct Wrong(Arc<HandClock>, i64);
 
 impl Clock for Wrong {
     fn now(&self) -> SystemTime {
-        self.clock.now() + self.fast - self.slow
+        let by = Duration::from_secs(self.1.unsigned_abs());
+        if self.1 < 0 { self.0.now() - by } else { self.0.now() + by }
     }
 
     fn sleep(&self, duration: Duration) -> Option<Sleep> {
-        self.clock.sleep(duration)
+        self.0.sleep(duration)
     }
 }
 
-const LIFETIME: Duration = Duration::from_secs(600);
-const MINUTE: Duration = Duration::from_secs(60);
-
-/// Starts an operation on an instance whose clock is this wrong, and tells for how long one with the right time goes on with
-/// it, to the second.
-fn lives_for(fast: Duration, slow: Duration) -> Duration {
+/// Whether a state that one instance sealed for ten minutes is taken by another one after that many seconds. Each has a
+/// clock that is so many seconds fast.
+fn is_taken(sealer: i64, opener: i64, after: u64) -> bool {
     let clock = HandClock::new();
-    let setup = |clock: Arc<dyn Clock>| {
+    let instance = |fast| {
         let server = Server::new("test", "1.0.0").tool(refund()).keys(crate::world::keys());
-        server.clock(clock).state_lifetime(LIFETIME).reask_expired(Duration::ZERO).build().expect("a valid server")
+        let server = server.clock(Arc::new(Wrong(clock.clone(), fast)));
+        server.state_lifetime(Duration::from_secs(600)).reask_expired(Duration::ZERO).build().expect("a valid server")
     };
-    let wrong = setup(Arc::new(Wrong { clock: clock.clone(), fast, slow }));
-    let right = setup(clock.clone());
-    let send = |server: &mrtr::server::Dispatch, mut params: Value| -> Value {
+    let send = |fast, mut params: Value| -> Value {
         params["name"] = json!("refund");
-        let body = request(1, "tools/call", &everything(), params);
+        let (server, body) = (instance(fast), request(1, "tools/call", &everything(), params));
         serde_json::from_slice(&to_the_end(server.handle(Incoming::new(body.as_bytes()))).body).expect("JSON")
     };
-    let asked = send(&wrong, json!({}));
+    let asked = send(sealer, json!({}));
     let answers = json!({ "sure": { "action": "accept", "content": { "yes": true } } });
-    let retry = json!({ "requestState": asked["result"]["requestState"], "inputResponses": answers });
-    let mut lived = Duration::ZERO;
-    loop {
-        let reply = send(&right, retry.clone());
-        if reply["error"]["code"] == REFUSED {
-            return lived;
+    clock.advance(Duration::from_secs(after));
+    let reply = send(opener, json!({ "requestState": asked["result"]["requestState"], "inputResponses": answers }));
+    let is_taken = reply["result"]["inputRequests"]["really"].is_object();
+    assert!(is_taken || reply["error"]["code"] == REFUSED, "{reply}");
+    is_taken
+}
+
+#[test]
+fn a_state_lives_for_its_lifetime_at_least_whatever_a_minute_of_skew_does() {
+    for (sealer, opener, last) in [(0, 0, 660), (60, 0, 720), (0, -60, 720), (-60, 0, 600), (0, 60, 600)] {
+        for (after, expected) in [(0, true), (599, true), (600, true), (last, true), (last + 1, false)] {
+            let taken = is_taken(sealer, opener, after);
+            assert_eq!(taken, expected, "sealed {sealer} s fast, opened {opener} s fast, after {after} s");
         }
-        assert!(reply["result"]["inputRequests"]["really"].is_object(), "{reply}");
-        clock.advance(Duration::from_secs(1));
-        lived += Duration::from_secs(1);
     }
 }
 
 #[test]
-fn a_state_lives_for_its_lifetime_whatever_a_minute_of_skew_does() {
-    let first_refused = Duration::from_secs(1);
-    assert_eq!(lives_for(Duration::ZERO, Duration::ZERO), LIFETIME + MINUTE + first_refused);
-    assert_eq!(lives_for(MINUTE, Duration::ZERO), LIFETIME + 2 * MINUTE + first_refused, "sealed by a fast clock");
-    assert_eq!(lives_for(Duration::ZERO, MINUTE), LIFETIME + first_refused, "sealed by a slow clock");
+fn what_has_expired_is_asked_again_under_the_new_keys() {
+    let (old, new) = (Keyring::generate(), Keyring::generate());
+    let fleet = Fleet::with(&old);
+    let asked = fleet.start();
+    fleet.roll_out(&format!("{old},{new}"), || {});
+    fleet.roll_out(&format!("{new},{old}"), || {});
+    fleet.world.clock.advance(Duration::from_secs(20 * 60));
+    let again = fleet.answer(&asked);
+    let requests = again["result"]["inputRequests"].as_object().unwrap_or_else(|| panic!("{again}"));
+    assert_eq!(requests.keys().collect::<Vec<_>>(), ["sure"]);
+    fleet.roll_out(&new, || {});
+    assert!(fleet.finishes(&again), "what was asked again is sealed with the new key");
 }
