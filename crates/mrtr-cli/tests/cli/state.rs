@@ -133,7 +133,7 @@ fn what_cannot_be_shown_says_what_to_do() {
         (vec!["eyJhbGciOi"], Some(KEY), 2, "a token starts with m1. or c1., and this starts with \"eyJ\""),
         (vec!["m1.AA+A"], Some(KEY), 1, "not canonical base64url: it was cut off or changed where it was copied"),
         (vec!["m1.AAAA"], Some(KEY), 1, "it is cut off"),
-        (vec![&token()[..token().len() - 4]], Some(KEY), 1, "its seal is broken: it was cut off or changed"),
+        (vec![&*token().replace("m1.", "c1.")], Some(KEY), 1, "its seal is broken: it was cut off or changed"),
     ] {
         let ran = run(args, "", keys);
         assert_eq!((ran.code, ran.stdout.as_str()), (code, ""), "{}", ran.stderr);

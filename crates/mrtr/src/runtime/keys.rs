@@ -18,12 +18,10 @@ impl KeyWatch {
     /// Looks every few seconds at the file the keys are from, if they are from one. Several who do so for the same keys
     /// read the file no more often than one.
     pub(crate) fn file(keys: &Keyring) -> Self {
-        if keys.looks().is_none() {
-            return Self(None);
-        }
+        let Some(every) = keys.looks() else { return Self(None) };
         let keys = keys.clone();
         Self::of(async move {
-            while let Some(every) = keys.looks() {
+            loop {
                 tokio::time::sleep(every).await;
                 let keys = keys.clone();
                 survive(spawn_blocking(move || keys.look())).await;
@@ -156,5 +154,71 @@ mod tests {
         assert_eq!(keys.fingerprints().len(), 1);
         hangup().await;
         until(&keys, 2).await;
+    }
+
+    /// A keyring of one key from a file that is looked at all the time, and the file.
+    #[cfg(any(feature = "http", feature = "stdio"))]
+    fn watched(name: &str) -> (Keyring, std::path::PathBuf) {
+        let path = std::env::temp_dir().join(format!("mrtr-{name}-{}", std::process::id()));
+        std::fs::write(&path, Keyring::generate()).expect("a file");
+        (Keyring::from_file(&path).expect("one key").look_every(Duration::from_millis(10)), path)
+    }
+
+    #[cfg(any(feature = "http", feature = "stdio"))]
+    fn server(keys: &Keyring) -> Arc<crate::server::Dispatch> {
+        crate::Server::new("keys", "1").keys(keys.clone()).build().expect("a server")
+    }
+
+    #[cfg(feature = "http")]
+    #[tokio::test]
+    async fn an_http_server_follows_the_file_while_it_serves() {
+        use crate::http::{HttpServer, McpService};
+
+        let (keys, path) = watched("http");
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let serving = HttpServer::new(McpService::new(server(&keys))).serve(listener, std::future::pending());
+        let serving = tokio::spawn(serving);
+        std::fs::write(&path, format!("{},{}", Keyring::generate(), Keyring::generate())).expect("a file");
+        until(&keys, 2).await;
+        serving.abort();
+        std::fs::remove_file(path).expect("removed");
+    }
+
+    #[cfg(feature = "stdio")]
+    #[tokio::test]
+    async fn a_server_of_lines_follows_the_file_while_it_serves() {
+        let (keys, path) = watched("lines");
+        let (ours, theirs) = tokio::io::duplex(64);
+        let (reader, writer) = tokio::io::split(theirs);
+        let serving = tokio::spawn(crate::stdio::StdioServer::new(server(&keys)).serve(reader, writer));
+        std::fs::write(&path, format!("{},{}", Keyring::generate(), Keyring::generate())).expect("a file");
+        until(&keys, 2).await;
+        drop(ours);
+        let _ = serving.await;
+        std::fs::remove_file(path).expect("removed");
+    }
+
+    #[cfg(all(unix, feature = "http"))]
+    #[tokio::test]
+    async fn an_http_server_that_owns_the_process_reloads_on_sighup() {
+        use crate::http::{HttpServer, McpService};
+        use tokio::signal::unix::{SignalKind, signal};
+
+        // Whatever the server does, the signal does not end the tests.
+        let _mine = signal(SignalKind::hangup()).expect("watched");
+        let asked = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&asked);
+        let load = move || Ok::<_, String>(keys_of(if count.fetch_add(1, Ordering::SeqCst) == 0 { 1 } else { 2 }));
+        let keys = Keyring::from_fn(load).expect("one key");
+        let serving = tokio::spawn(HttpServer::new(McpService::new(server(&keys))).listen("127.0.0.1:0"));
+        let reloaded = async {
+            while keys.fingerprints().len() == 1 {
+                let kill = std::process::Command::new("kill").args(["-HUP", &std::process::id().to_string()]).status();
+                assert!(kill.expect("kill runs").success());
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        timeout(Duration::from_secs(10), reloaded).await.expect("asked again");
+        serving.abort();
     }
 }

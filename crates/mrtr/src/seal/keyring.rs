@@ -5,7 +5,8 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -44,15 +45,15 @@ pub struct Keyring {
 struct Shared {
     /// Held for as long as it takes to clone or to swap a pointer.
     ring: RwLock<Arc<Ring>>,
+    source: Source,
+    /// How often a server looks at a file, in milliseconds.
+    every: AtomicU64,
     /// Held while keys are read, so that what was read first cannot come last.
-    origin: Mutex<Origin>,
+    reading: Mutex<Reading>,
 }
 
-#[derive(Debug)]
-struct Origin {
-    source: Source,
-    /// How often a server looks at a file.
-    every: Duration,
+#[derive(Debug, Default)]
+struct Reading {
     /// When somebody last looked.
     looked: Option<Instant>,
     /// What was wrong when the file was last looked at: it is said once.
@@ -198,7 +199,7 @@ impl Keyring {
     /// Looking reads the file. Keys from elsewhere are not looked at.
     #[must_use]
     pub fn look_every(self, every: Duration) -> Self {
-        self.origin().every = every.max(Duration::from_millis(10));
+        self.shared.every.store(millis(every.max(Duration::from_millis(10))), Ordering::Relaxed);
         self
     }
 
@@ -215,12 +216,12 @@ impl Keyring {
     /// # Errors
     /// Those of the constructor. The keys stay as they are.
     pub fn reload(&self) -> Result<bool, KeyringError> {
-        let mut origin = self.origin();
-        let reloaded = self.reload_from(&mut origin);
+        let mut reading = self.reading();
+        let reloaded = self.read_again();
         if let Err(error) = &reloaded {
             self.keep(error);
         }
-        origin.failing = reloaded.as_ref().err().cloned();
+        reading.failing = reloaded.as_ref().err().cloned();
         reloaded
     }
 
@@ -232,41 +233,39 @@ impl Keyring {
     /// # Errors
     /// As [`Keyring::new`]. The keys stay as they are, and the log says so.
     pub fn replace(&self, secrets: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<bool, KeyringError> {
-        // Derived before the lock: secrets may be an iterator of the author's.
-        let derived = Ring::derive(secrets);
-        let _origin = self.origin();
-        derived.map(|ring| self.swap(ring)).inspect_err(|error| self.keep(error))
+        Ring::derive(secrets).map(|ring| self.swap(ring)).inspect_err(|error| self.keep(error))
     }
 
     /// Looks whether the file has changed, unless somebody just did. As [`reload`](Self::reload), but what is wrong with it
     /// is said once.
     #[cfg_attr(not(any(feature = "http", feature = "stdio")), allow(dead_code, reason = "servers look"))]
     pub(crate) fn look(&self) {
-        let mut origin = self.origin();
-        if origin.looked.is_some_and(|looked| looked.elapsed() < origin.every / 2) {
+        let mut reading = self.reading();
+        let Some(every) = self.looks() else { return };
+        if reading.looked.is_some_and(|looked| looked.elapsed() < every / 2) {
             return;
         }
-        origin.looked = Some(Instant::now());
-        let failure = self.reload_from(&mut origin).err();
-        if let Some(error) = failure.as_ref().filter(|error| origin.failing.as_ref() != Some(error)) {
+        reading.looked = Some(Instant::now());
+        let failure = self.read_again().err();
+        if let Some(error) = failure.as_ref().filter(|error| reading.failing.as_ref() != Some(error)) {
             self.keep(error);
-        } else if failure.is_none() && origin.failing.is_some() {
+        } else if failure.is_none() && reading.failing.is_some() {
             info!(keys = ?self.ring(), "the keys can be read again");
         }
-        origin.failing = failure;
+        reading.failing = failure;
     }
 
     /// How often to look; `None` for keys that are not from a file.
     #[cfg_attr(not(any(feature = "http", feature = "stdio")), allow(dead_code, reason = "servers look"))]
     pub(crate) fn looks(&self) -> Option<Duration> {
-        let origin = self.origin();
-        matches!(origin.source, Source::File(_)).then_some(origin.every)
+        let every = || Duration::from_millis(self.shared.every.load(Ordering::Relaxed));
+        matches!(self.shared.source, Source::File(_)).then(every)
     }
 
     /// Whether loading again can bring other keys.
     #[cfg_attr(not(any(feature = "http", feature = "stdio")), allow(dead_code, reason = "servers reload"))]
     pub(crate) fn is_reloadable(&self) -> bool {
-        !matches!(self.origin().source, Source::Fixed)
+        !matches!(self.shared.source, Source::Fixed)
     }
 
     /// The keys of this moment.
@@ -281,32 +280,35 @@ impl Keyring {
     }
 
     fn of(ring: Ring, source: Source) -> Self {
-        let origin = Origin { source, every: LOOK_EVERY, looked: None, failing: None };
-        Self { shared: Arc::new(Shared { ring: RwLock::new(Arc::new(ring)), origin: Mutex::new(origin) }) }
+        let ring = RwLock::new(Arc::new(ring));
+        let (every, reading) = (AtomicU64::new(millis(LOOK_EVERY)), Mutex::default());
+        Self { shared: Arc::new(Shared { ring, source, every, reading }) }
     }
 
-    fn origin(&self) -> std::sync::MutexGuard<'_, Origin> {
+    fn reading(&self) -> MutexGuard<'_, Reading> {
         // What panics in there is the author's function, and it leaves everything as it was.
-        self.shared.origin.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.reading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn reload_from(&self, origin: &mut Origin) -> Result<bool, KeyringError> {
-        let Some(ring) = origin.source.load()? else { return Ok(false) };
+    fn read_again(&self) -> Result<bool, KeyringError> {
+        let Some(ring) = self.shared.source.load()? else { return Ok(false) };
         let has_changed = self.swap(ring);
         if has_changed {
-            origin.source.warn();
+            self.shared.source.warn();
         }
         Ok(has_changed)
     }
 
     /// Puts a ring in place of the current one, unless it is the same.
     fn swap(&self, ring: Ring) -> bool {
-        let before = self.ring();
-        if ring.is_same(&before) {
+        let now = Arc::new(ring);
+        let mut current = self.shared.ring.write().unwrap_or_else(PoisonError::into_inner);
+        if now.is_same(&current) {
             return false;
         }
-        info!(?before, now = ?ring, "the keys have changed");
-        *self.shared.ring.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(ring);
+        let before = std::mem::replace(&mut *current, Arc::clone(&now));
+        drop(current);
+        info!(?before, ?now, "the keys have changed");
         true
     }
 
@@ -317,6 +319,10 @@ impl Keyring {
 
 fn random_secret() -> Zeroizing<[u8; 32]> {
     Zeroizing::new(rand::random())
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 const LOOK_EVERY: Duration = Duration::from_secs(5);
