@@ -98,7 +98,7 @@ pub enum KeyringError {
         /// The file.
         path: PathBuf,
         /// What is wrong in it.
-        cause: Box<KeyringError>,
+        cause: Box<Self>,
     },
     /// The function that brings the keys failed; this is what it says.
     #[error("the source of the keys failed: {0}")]
