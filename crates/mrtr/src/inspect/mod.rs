@@ -4,7 +4,7 @@
 //! for looking at: nothing of it proves that whoever presented the token may use it, so servers do not act on it.
 //! `mrtr state inspect` prints it.
 //!
-//! A new kind of token is a line in [`KINDS`], a variant of [`Content`] and a function that reads it.
+//! A new kind of token is a line in `KINDS`, a variant of [`Content`] and a function that reads it.
 
 mod state;
 
