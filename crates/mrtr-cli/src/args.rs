@@ -1,5 +1,6 @@
 //! Flags, exactly as typed. What they mean is decided by the commands.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
@@ -22,6 +23,7 @@ pub(crate) enum Command {
     Tools(ToolsArgs),
     DemoServer(DemoServerArgs),
     Keygen(KeygenArgs),
+    State(StateArgs),
 }
 
 /// Call a tool and answer its questions, in the terminal or by flags.
@@ -101,6 +103,38 @@ fn instance_name(text: &str) -> Result<String, &'static str> {
 #[derive(Debug, Args)]
 #[command(after_help = KEYGEN_HELP)]
 pub(crate) struct KeygenArgs {}
+
+/// Look into the states servers send.
+#[derive(Debug, Args)]
+pub(crate) struct StateArgs {
+    #[command(subcommand)]
+    pub(crate) command: StateCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StateCommand {
+    Inspect(InspectArgs),
+}
+
+/// Show what is inside a request state or a list's cursor, with the key that sealed it.
+#[derive(Debug, Args)]
+#[command(after_help = INSPECT_HELP)]
+pub(crate) struct InspectArgs {
+    /// The token: the text of requestState or nextCursor; - reads it from stdin.
+    pub(crate) token: String,
+    /// Read the keys from this file; - is stdin.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) keys: Option<PathBuf>,
+    /// Read the keys from this environment variable.
+    #[arg(long, value_name = "NAME", default_value = "MRTR_KEYS", conflicts_with = "keys")]
+    pub(crate) keys_env: String,
+    /// Show values too: what users entered and steps returned.
+    #[arg(long)]
+    pub(crate) reveal: bool,
+    /// Print it to stdout as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// The server, and how to reach it.
 #[derive(Debug, Args)]
@@ -225,6 +259,9 @@ what it asked. RUST_LOG says how much is logged to stderr."#;
 const KEYGEN_HELP: &str = "\
 Examples:
   export MRTR_KEYS=$(mrtr keygen)
+  (umask 077 && mrtr keygen >keys)
+
+The key is on stdout, its fingerprint on stderr.
 
 A server seals what it must remember of an unfinished call into the request
 state, which the client carries. Give all instances of a server the same keys,
@@ -237,6 +274,24 @@ after the other everywhere:
   2. MRTR_KEYS=NEW,OLD   NEW seals
   3. MRTR_KEYS=NEW       once what OLD sealed has expired (10 minutes, unless
                          the server says otherwise)";
+
+const INSPECT_HELP: &str = "\
+Examples:
+  pbpaste | mrtr state inspect - --keys /etc/releases/keys
+  mrtr state inspect \"$STATE\" --json | jq '.journal[].key'
+  mrtr state inspect \"$STATE\" --keys-env OLD_KEYS --reveal
+
+It shows the key that sealed the token, the operation, when it expires, digests
+of what it is bound to, and the journal: what was asked, answered and done, in
+order. It does not need the request, and shows what has expired too. Values are
+left out unless --reveal is given.
+
+Others on this machine can see a token on a command line: prefer stdin.
+
+Exit codes:
+  0  shown
+  1  the token cannot be opened with these keys
+  2  usage: no token, or no keys";
 
 #[cfg(test)]
 mod tests {

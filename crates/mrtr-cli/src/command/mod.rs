@@ -6,6 +6,7 @@ pub(crate) mod call;
 pub(crate) mod demo;
 pub(crate) mod demo_server;
 pub(crate) mod keygen;
+pub(crate) mod state;
 pub(crate) mod tools;
 pub(crate) mod trace;
 

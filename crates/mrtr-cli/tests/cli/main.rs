@@ -6,6 +6,7 @@ mod call;
 mod demo;
 mod keygen;
 mod server;
+mod state;
 #[cfg(unix)]
 mod stdio;
 mod terminal;

@@ -102,6 +102,10 @@ impl<H> Endpoint<H> {
     pub(super) fn rules_mut(&mut self) -> &mut Rules {
         Arc::make_mut(&mut self.rules)
     }
+
+    pub(super) fn handler(&self) -> &H {
+        &self.handle
+    }
 }
 
 impl<H: Handle> Endpoint<H> {

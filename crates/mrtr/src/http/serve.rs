@@ -6,7 +6,7 @@ use tokio::net::{TcpListener, ToSocketAddrs};
 
 use super::{accept, service::McpService};
 use crate::{
-    runtime::StopSignals,
+    runtime::{KeyWatch, StopSignals},
     server::{BuildError, Server},
 };
 
@@ -89,13 +89,15 @@ impl HttpServer {
     /// Binds the address and serves until SIGTERM or Ctrl-C, then stops as [`serve`](Self::serve) does.
     ///
     /// A second signal drops the running calls at once. The signals are watched before the address
-    /// is bound, so a supervisor may send one as soon as the log says `listening`.
+    /// is bound, so a supervisor may send one as soon as the log says `listening`. So is SIGHUP, on Unix, if the server's
+    /// [`Keyring`](crate::Keyring) is from a file or a function: it is [reloaded](crate::Keyring::reload) then.
     ///
     /// # Errors
     ///
     /// When the address cannot be bound or the signals cannot be watched. Once listening, it cannot fail.
     pub async fn listen(self, address: impl ToSocketAddrs + fmt::Display) -> Result<(), ServeError> {
         let (mut first, mut second) = watch_signals()?;
+        let _keys = KeyWatch::hangup(self.service.endpoint.handler().keys()).map_err(ServeError::Signals)?;
         let listener = bind(address).await?;
         tokio::select! {
             () = self.serve(listener, first.next()) => {}
@@ -114,6 +116,9 @@ impl HttpServer {
     ///
     /// The listener's own IP address is an allowed host. Bound to all addresses there is no such address:
     /// unless [`McpService::allow_host`] named one, a warning in the log says that only loopback is answered.
+    ///
+    /// While it serves, a [`Keyring`](crate::Keyring) from a file follows the file. SIGHUP is left to the embedder, who
+    /// has [`Keyring::reload`](crate::Keyring::reload).
     pub async fn serve(mut self, listener: TcpListener, stop: impl Future<Output = ()>) {
         match listener.local_addr() {
             Ok(address) => self.announce(address),
@@ -121,6 +126,7 @@ impl HttpServer {
                 tracing::warn!(%error, "listening on an address the system does not tell")
             }
         }
+        let _keys = KeyWatch::file(self.service.endpoint.handler().keys());
         accept::run(listener, self.service.endpoint, &self.options, stop).await;
         tracing::info!("stopped");
     }
@@ -189,8 +195,8 @@ pub enum ServeError {
         /// What the system said.
         source: io::Error,
     },
-    /// The termination signals cannot be watched.
-    #[error("cannot watch for termination signals")]
+    /// The signals to stop, or SIGHUP, cannot be watched.
+    #[error("cannot watch for signals")]
     Signals(#[source] io::Error),
 }
 

@@ -159,6 +159,12 @@ impl Dispatch {
         }
     }
 
+    /// The keys, which transports keep up to date while they serve.
+    #[cfg(any(feature = "http", feature = "stdio"))]
+    pub(crate) fn keys(&self) -> &Keyring {
+        &self.keys
+    }
+
     /// The member of every result's `_meta` that names the server, for replies a transport writes itself.
     #[cfg(feature = "stdio")]
     pub(crate) fn server_info(&self) -> &str {
