@@ -135,7 +135,7 @@ impl<H: Handle> Endpoint<H> {
     }
 
     /// Adds the operator's headers; ours cannot be replaced.
-    fn finish(&self, mut response: Response<ResponseBody>) -> Response<ResponseBody> {
+    pub(super) fn finish(&self, mut response: Response<ResponseBody>) -> Response<ResponseBody> {
         for (name, value) in &self.rules.response_headers {
             response.headers_mut().entry(name).or_insert_with(|| value.clone());
         }

@@ -10,6 +10,7 @@ mod jwks;
 mod jwt;
 mod limits;
 mod mount;
+mod probes;
 mod refusals;
 mod shutdown;
 mod sockets;
