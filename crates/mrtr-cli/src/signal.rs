@@ -26,3 +26,16 @@ pub(crate) fn stop() -> io::Result<impl Future<Output = ()>> {
         }
     })
 }
+
+/// SIGTERM or Ctrl-C for the first time, and for the second, watched from this call on.
+pub(crate) fn stop_twice() -> io::Result<(impl Future<Output = ()>, impl Future<Output = ()>)> {
+    let (first, seen) = (stop()?, stop()?);
+    let second = async {
+        seen.await;
+        match stop() {
+            Ok(again) => again.await,
+            Err(_) => std::future::pending().await,
+        }
+    };
+    Ok((first, second))
+}

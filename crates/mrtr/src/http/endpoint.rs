@@ -114,6 +114,8 @@ impl<H: Handle> Endpoint<H> {
         let (caller, permit) = self.admit(&mut parts).await?;
         negotiate::check(&parts)?;
         let body = body::read(body, &parts.headers, self.rules.body).await?;
+        let header = |name| parts.headers.get(name);
+        tracing::debug!(method = ?header("mcp-method"), name = ?header("mcp-name"), bytes = body.len(), "received a message");
         let asked = Asked { body, principal: caller, headers: parts.headers, clock: Arc::clone(&self.clock) };
         let mut response = exchange::respond(Arc::clone(&self.handle), asked, self.rules.keep_alive).await;
         response.body_mut().hold(permit);

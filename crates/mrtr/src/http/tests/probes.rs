@@ -12,7 +12,7 @@ use std::{
 use http::{Method, StatusCode};
 use tokio::time::{Instant, advance};
 
-use super::world::{Echo, Served, endpoint};
+use super::world::{Echo, Served, endpoint, logged};
 use crate::{
     http::{HttpServer, McpService, health::Health, serve::Options},
     server::Server,
@@ -77,17 +77,21 @@ async fn an_endpoint_at_a_probes_path_stays_the_endpoint() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_is_ready_only_while_every_check_succeeds() {
+async fn a_server_is_ready_only_while_every_check_succeeds_and_each_change_is_logged() {
     let up = Arc::new(AtomicBool::new(true));
     let store = up.clone();
     let health = health(server().ready_when(async || Ok::<_, String>(())).ready_when(move || {
         let is_up = store.load(Ordering::Relaxed);
         async move { if is_up { Ok(()) } else { Err("the store is gone") } }
     }));
-    for expected in [StatusCode::OK, StatusCode::SERVICE_UNAVAILABLE, StatusCode::OK] {
+    let (log, _guard) = logged();
+    let (yes, no) = (StatusCode::OK, StatusCode::SERVICE_UNAVAILABLE);
+    for (expected, said) in [(yes, ""), (no, "the store is gone"), (no, ""), (yes, "ready again"), (yes, "")] {
         up.store(expected == StatusCode::OK, Ordering::Relaxed);
         assert_eq!(status(&health, "/readyz").await, expected);
         assert_eq!(status(&health, "/livez").await, StatusCode::OK, "a restart would not bring the store back");
+        let logged = log.take();
+        assert!(logged.contains(said) && logged.is_empty() == said.is_empty(), "{logged}");
         advance(Duration::from_secs(1)).await;
     }
 }
