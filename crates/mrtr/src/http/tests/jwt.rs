@@ -1,7 +1,7 @@
 //! Bearer tokens: the good one, and every way known to forge or misuse one.
 
 use std::sync::{
-    Arc, Mutex,
+    Arc,
     atomic::{AtomicUsize, Ordering},
 };
 
@@ -15,7 +15,7 @@ use tower::ServiceExt;
 
 use super::{
     issuer::{AUDIENCE, HandClock, ISSUER, NOW, Signer, claims, encode, hmac_signed},
-    world::{Served, call, called, endpoint, head, json, request},
+    world::{Served, call, called, endpoint, head, json, logged, request},
 };
 use crate::{
     Context, NoArguments, Server, Tool, ToolError,
