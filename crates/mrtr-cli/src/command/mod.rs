@@ -5,6 +5,7 @@ mod arguments;
 pub(crate) mod call;
 pub(crate) mod demo;
 pub(crate) mod demo_server;
+pub(crate) mod health;
 pub(crate) mod keygen;
 pub(crate) mod state;
 pub(crate) mod tools;

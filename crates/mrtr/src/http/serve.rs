@@ -4,7 +4,7 @@ use std::{fmt, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use tokio::net::{TcpListener, ToSocketAddrs};
 
-use super::{accept, service::McpService};
+use super::{accept, health::Probes, service::McpService};
 use crate::{
     runtime::{KeyWatch, StopSignals},
     server::{BuildError, Server},
@@ -36,7 +36,9 @@ pub struct HttpServer {
 pub(super) struct Options {
     pub(super) path: Arc<str>,
     pub(super) header_timeout: Duration,
+    pub(super) drain_delay: Duration,
     pub(super) drain_timeout: Duration,
+    pub(super) probes: Probes,
 }
 
 impl Default for Options {
@@ -44,7 +46,9 @@ impl Default for Options {
         Self {
             path: Arc::from("/mcp"),
             header_timeout: Duration::from_secs(30),
+            drain_delay: Duration::ZERO,
             drain_timeout: Duration::from_secs(30),
+            probes: Probes::default(),
         }
     }
 }
@@ -77,9 +81,22 @@ impl HttpServer {
         self
     }
 
-    /// Sets how long running calls may go on after the server was told to stop; then they are dropped.
+    /// Sets for how long the server goes on serving after it was told to stop. Default: not at all.
     ///
-    /// Keep it below the time your supervisor waits between SIGTERM and SIGKILL. Default: 30 seconds.
+    /// Behind a load balancer this is the time it needs to notice: the readiness probe says 503 at once and every
+    /// response says `Connection: close`, while new connections and their calls are served as ever. Make it longer
+    /// than the interval of the balancer's checks times the failures it waits for, or than a change of a
+    /// service's endpoints takes to get around; five to ten seconds are common.
+    #[must_use]
+    pub fn drain_delay(mut self, delay: Duration) -> Self {
+        self.options.drain_delay = delay;
+        self
+    }
+
+    /// Sets how long running calls may go on once the server has stopped listening; then they are dropped.
+    ///
+    /// Keep it, together with the [drain delay](Self::drain_delay), below the time your supervisor waits between SIGTERM
+    /// and SIGKILL. Default: 30 seconds.
     #[must_use]
     pub fn drain_timeout(mut self, timeout: Duration) -> Self {
         self.options.drain_timeout = timeout;
@@ -110,9 +127,12 @@ impl HttpServer {
 
     /// Serves a listener until `stop` is ready, then stops in order.
     ///
-    /// Stopping closes the listener, so that new connections are refused and a load balancer goes elsewhere;
-    /// idle connections are closed; subscriptions are ended; running calls finish and their replies are sent, within
-    /// the [drain timeout](Self::drain_timeout). Dropping the future drops everything at once.
+    /// Stopping goes in this order. The readiness probe says 503, and responses are the last of their connections; for the
+    /// [drain delay](Self::drain_delay) all else stays as it was. Then what has been connected is accepted and the listener
+    /// is closed: new connections are refused. Subscriptions are ended; running calls finish and their
+    /// replies are sent, within the [drain timeout](Self::drain_timeout). A connection on which nothing is asked is
+    /// closed after a quarter of a second, so that a request on its way still arrives. Dropping the future drops
+    /// everything at once.
     ///
     /// The listener's own IP address is an allowed host. Bound to all addresses there is no such address:
     /// unless [`McpService::allow_host`] named one, a warning in the log says that only loopback is answered.
@@ -129,6 +149,10 @@ impl HttpServer {
         let _keys = KeyWatch::file(self.service.endpoint.handler().keys());
         accept::run(listener, self.service.endpoint, &self.options, stop).await;
         tracing::info!("stopped");
+    }
+
+    pub(super) fn options_mut(&mut self) -> &mut Options {
+        &mut self.options
     }
 
     fn announce(&mut self, address: SocketAddr) {

@@ -14,7 +14,7 @@ use super::offers::Offers;
 use super::subscriptions::Subscriptions;
 use super::{BuildError, Server};
 use crate::flow::{Clock, LogLevel, Outlet};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, LedgerError};
 use crate::seal::{Cursors, Digest, Keyring, Principal, audience};
 use crate::wire::{
     Malformed, Message, Meta, Method, PROTOCOL_VERSION, Request, RequestId, RpcError, SUPPORTED_VERSIONS, json as text,
@@ -142,6 +142,19 @@ impl Dispatch {
     /// What was counted so far.
     pub fn counters(&self) -> Counters {
         self.tally.read()
+    }
+
+    /// Whether the [ledger](Server::ledger) answers, where there is one: for readiness probes.
+    ///
+    /// A fleet shares its ledger: an instance that is not ready without it takes everything else it serves along.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub async fn check_ledger(&self) -> Result<(), LedgerError> {
+        match &self.ledger {
+            Some(ledger) => ledger.check().await,
+            None => Ok(()),
+        }
     }
 
     /// Answers one message.
