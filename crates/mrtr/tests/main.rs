@@ -4,6 +4,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "json!(..) reads better without a borrow")]
 
 mod attacks;
+mod authors;
 mod cases;
 mod clients;
 mod completion;
@@ -30,5 +31,6 @@ mod stdio;
 mod subscriptions;
 mod threads;
 mod tools;
+mod torture;
 mod waits;
 mod world;
