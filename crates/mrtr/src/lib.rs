@@ -41,6 +41,7 @@
 //! | calling | [`client`] |
 //! | keys and what a state promises | [`Keyring`], `docs/state-format.md` |
 //! | who the caller is | [`Principal`] |
+//! | what is done once | [`Tool::once`], [`ledger`], `docs/guarantees.md` |
 //! | testing tools | [`testing`] |
 //! | what goes over the wire | [`wire`] |
 //!
@@ -60,6 +61,7 @@
 pub mod bench;
 pub mod flow;
 pub mod form;
+pub mod ledger;
 #[cfg(any(feature = "http", feature = "stdio"))]
 mod runtime;
 mod seal;

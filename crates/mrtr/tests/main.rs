@@ -16,6 +16,8 @@ mod laws;
 mod limits;
 mod lists;
 mod offers;
+#[cfg(feature = "testing")]
+mod once;
 mod prompts;
 mod properties;
 #[cfg(feature = "client")]

@@ -70,6 +70,45 @@ fn a_tool_that_leaves_it_to_the_bank_to_deduplicate_is_clean() {
 }
 
 #[test]
+fn done_once_the_same_tool_is_clean() {
+    let report = torture(|bank| tool(bank, decent).once(), &script());
+    report.assert_clean();
+    insta::assert_snapshot!(report);
+}
+
+#[test]
+fn done_once_first_calls_are_too_where_they_have_a_key() {
+    async fn reserve(_: Refund, bank: Effects, cx: Context) -> Result<String, ToolError> {
+        cx.step("reserve", async { bank.record(&cx, "reserved") }).await?;
+        let _: Confirm = cx.elicit("confirm", "Sure?").await?;
+        cx.step("pay", async { bank.record(&cx, "paid") }).await?;
+        Ok("Reserved and paid.".into())
+    }
+    torture(|bank| tool(bank, reserve).idempotency_keys(), &script()).assert_clean();
+    let report = torture(|bank| tool(bank, reserve).once(), &script());
+    assert!(report.findings().iter().all(|finding| finding.round == 1), "{report}");
+    assert!(!report.is_clean());
+}
+
+#[test]
+fn done_once_an_effect_above_the_question_still_happens_in_every_round() {
+    let report = torture(|bank| tool(bank, careless).once(), &script());
+    assert!(report.findings().iter().any(|finding| finding.fault == Fault::None), "{report}");
+}
+
+#[test]
+fn a_torn_off_run_is_looked_up_where_the_tool_can() {
+    let build = |bank: &Effects| {
+        let found = bank.clone();
+        tool(bank, decent).on_unknown(move |_: Refund, _: Context| {
+            let paid = found.count("refund paid") > 0;
+            async move { Ok(paid.then(|| "Refunded.".to_owned())) }
+        })
+    };
+    torture(build, &script()).assert_clean();
+}
+
+#[test]
 fn steps_write_themselves_down() {
     async fn steps(_: Refund, _: Effects, cx: Context) -> Result<String, ToolError> {
         let confirm: Confirm = cx.elicit("confirm", "Sure?").await?;

@@ -22,6 +22,10 @@ impl Digest {
         cut.copy_from_slice(&hasher.finalize()[..16]);
         Self(cut)
     }
+
+    pub(crate) fn bytes(self) -> [u8; 16] {
+        self.0
+    }
 }
 
 /// What an incoming request is, for comparison with what a state was sealed for.

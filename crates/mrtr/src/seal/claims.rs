@@ -111,6 +111,11 @@ impl<J> Claims<J> {
         Self { operation, round: 0, waits: 0, expires: 0, binding, journal }
     }
 
+    /// When the state these claims were opened from expires, on a clock that is behind by all that clocks may be apart.
+    pub(crate) fn expires(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_millis(self.expires) + CLOCK_SKEW
+    }
+
     /// Seals the claims of a round that ends now.
     pub(crate) fn seal_at(
         &mut self,

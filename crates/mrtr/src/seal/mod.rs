@@ -10,12 +10,16 @@ mod binding;
 mod claims;
 mod cursor;
 mod keyring;
+mod record;
+mod spilled;
 mod token;
 
 pub(crate) use binding::{Binding, Digest, audience};
 pub(crate) use claims::{Claims, Opened, StateError};
 pub(crate) use cursor::Cursors;
 pub use keyring::{Keyring, KeyringError};
+pub(crate) use record::Record;
+pub(crate) use spilled::Spilled;
 pub(crate) use token::NONCE_LEN;
 
 /// Who the caller is: issuer and subject.

@@ -8,6 +8,10 @@ use super::{Keyring, StateError};
 pub(super) type Prefix = [u8; 3];
 pub(super) const STATE: &Prefix = b"m1.";
 pub(super) const CURSOR: &Prefix = b"c1.";
+/// What the ledger keeps to give again; as bytes, it never travels as text.
+pub(super) const RECORD: &Prefix = b"r1.";
+/// A state the ledger keeps.
+pub(super) const SPILLED: &Prefix = b"s1.";
 
 pub(crate) const KEY_ID_LEN: usize = 4;
 pub(crate) const NONCE_LEN: usize = 12;
@@ -16,23 +20,34 @@ const HEADER_LEN: usize = KEY_ID_LEN + NONCE_LEN;
 /// Seals `payload` with the ring's first key.
 ///
 /// GCM-SIV keeps its promises even if a nonce repeats, so random ones are safe for a whole fleet (RFC 8452, section 9).
-pub(super) fn encode(keys: &Keyring, prefix: &Prefix, nonce: [u8; NONCE_LEN], mut payload: Vec<u8>) -> String {
-    let id = keys.sealing_id();
-    keys.encrypt(&nonce, &associated(prefix, id), &mut payload);
-    payload.splice(..0, id.into_iter().chain(nonce));
-    let mut token = String::with_capacity(prefix.len() + payload.len().div_ceil(3) * 4);
+pub(super) fn encode(keys: &Keyring, prefix: &Prefix, nonce: [u8; NONCE_LEN], payload: Vec<u8>) -> String {
+    let sealed = encode_bytes(keys, prefix, nonce, payload);
+    let mut token = String::with_capacity(prefix.len() + sealed.len().div_ceil(3) * 4);
     token.extend(prefix.iter().copied().map(char::from));
-    URL_SAFE_NO_PAD.encode_string(&payload, &mut token);
+    URL_SAFE_NO_PAD.encode_string(&sealed, &mut token);
     token
 }
 
+/// As [`encode`], without the text around it; the prefix is sealed in all the same.
+pub(super) fn encode_bytes(keys: &Keyring, prefix: &Prefix, nonce: [u8; NONCE_LEN], mut payload: Vec<u8>) -> Vec<u8> {
+    let id = keys.sealing_id();
+    keys.encrypt(&nonce, &associated(prefix, id), &mut payload);
+    payload.splice(..0, id.into_iter().chain(nonce));
+    payload
+}
+
 /// Opens a token and returns its payload.
-///
-/// An unknown key is reported apart from a broken seal: the first is usually a rotation that went too fast.
 pub(super) fn decode(keys: &Keyring, prefix: &Prefix, token: &str) -> Result<Vec<u8>, StateError> {
     let encoded = token.as_bytes().strip_prefix(prefix).ok_or(StateError::NotOurs)?;
     // The decoder accepts no padding and no trailing bits: a second spelling of the same bytes is refused here.
-    let mut bytes = URL_SAFE_NO_PAD.decode(encoded).map_err(|_| StateError::NotBase64)?;
+    let sealed = URL_SAFE_NO_PAD.decode(encoded).map_err(|_| StateError::NotBase64)?;
+    decode_bytes(keys, prefix, sealed)
+}
+
+/// Opens what [`encode_bytes`] sealed.
+///
+/// An unknown key is reported apart from a broken seal: the first is usually a rotation that went too fast.
+pub(super) fn decode_bytes(keys: &Keyring, prefix: &Prefix, mut bytes: Vec<u8>) -> Result<Vec<u8>, StateError> {
     let (id, rest) = bytes.split_first_chunk::<KEY_ID_LEN>().ok_or(StateError::Truncated)?;
     let nonce = rest.first_chunk::<NONCE_LEN>().ok_or(StateError::Truncated)?;
     let (id, nonce) = (*id, *nonce);

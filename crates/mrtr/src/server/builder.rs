@@ -8,9 +8,11 @@ use serde_json::{Value, json};
 use thiserror::Error;
 use tracing::warn;
 
+use super::once::Once;
 use super::subscriptions::Hub;
 use super::{Dispatch, Icon, Prompt, Resource, ResourceTemplate, Tool};
 use crate::flow::Clock;
+use crate::ledger::{Ledger, MemoryLedger};
 use crate::seal::Keyring;
 
 /// A server in the making.
@@ -42,6 +44,7 @@ pub struct Server {
     pub(super) audience: Option<String>,
     pub(super) clock: Option<Arc<dyn Clock>>,
     pub(super) limits: Limits,
+    pub(super) ledger: Option<Arc<dyn Ledger>>,
     /// Once somebody can say that something changed.
     pub(super) subscriptions: Option<Arc<Hub>>,
 }
@@ -56,6 +59,10 @@ pub(super) struct Limits {
     pub(super) waits: u32,
     pub(super) handler_time: Duration,
     pub(super) subscriptions: usize,
+    /// Zero where nothing is spilled.
+    pub(super) spilled_bytes: usize,
+    pub(super) lease: Duration,
+    pub(super) ledger_time: Duration,
 }
 
 /// Why a server cannot be built.
@@ -137,7 +144,11 @@ impl Server {
                 waits: 256,
                 handler_time: Duration::from_secs(60),
                 subscriptions: 10_000,
+                spilled_bytes: 0,
+                lease: Duration::from_secs(5),
+                ledger_time: Duration::from_secs(1),
             },
+            ledger: None,
             subscriptions: None,
         }
     }
@@ -244,6 +255,41 @@ impl Server {
         self
     }
 
+    /// Where it is written down what was done, for whatever is done [once](Tool::once); all instances of a fleet need the
+    /// same.
+    ///
+    /// Without one such a server keeps a [`MemoryLedger`]: fine for a single process, and said in the log.
+    pub fn ledger(mut self, ledger: impl Ledger) -> Self {
+        self.ledger = Some(Arc::new(ledger));
+        self
+    }
+
+    /// How long an instance that does something once may be silent before it counts as dead; default 5 seconds, renewed
+    /// while the handler runs.
+    ///
+    /// So long waits whoever retries after a crash, to read that the outcome is unknown. An instance that is stopped for
+    /// longer and goes on is overtaken by a retry that [finds out](Tool::on_unknown); one that does not find out is not.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.limits.lease = lease;
+        self
+    }
+
+    /// How long the ledger may take for a step; default 1 second. Then the caller is told to come again, and the handler
+    /// does not run.
+    pub fn ledger_time(mut self, limit: Duration) -> Self {
+        self.limits.ledger_time = limit;
+        self
+    }
+
+    /// Leaves request states of up to so many bytes in the ledger when they are too large to travel; a handle of some
+    /// hundred bytes travels instead. Default: they are an error.
+    ///
+    /// The ledger then holds what users answered, sealed; if it forgets it the operation has to start again.
+    pub fn spill_states(mut self, max_bytes: usize) -> Self {
+        self.limits.spilled_bytes = max_bytes;
+        self
+    }
+
     /// How long a question may stay unanswered; default 10 minutes, renewed in every round.
     ///
     /// Until then a state can be replayed by whoever has it, so longer is weaker.
@@ -296,6 +342,14 @@ impl Server {
         self
     }
 
+    fn needs_ledger(&self) -> bool {
+        self.limits.spilled_bytes > 0
+            || self.tools.iter().any(|tool| tool.once != Once::Never)
+            || self.prompts.iter().any(|prompt| prompt.once != Once::Never)
+            || self.resources.iter().any(|resource| resource.reader.once != Once::Never)
+            || self.templates.iter().any(|template| template.reader.once != Once::Never)
+    }
+
     /// Checks everything once and freezes it, ready to answer.
     ///
     /// # Errors
@@ -309,6 +363,17 @@ impl Server {
             );
             Keyring::random()
         });
+        if self.ledger.is_none() && self.needs_ledger() {
+            warn!(
+                "no ledger given: what is done once is written down in this process, which other instances do not see and \
+                 a restart forgets; give one with Server::ledger(..)"
+            );
+            let ledger = MemoryLedger::new();
+            self.ledger = Some(Arc::new(match &self.clock {
+                Some(clock) => ledger.clock(Arc::clone(clock)),
+                None => ledger,
+            }));
+        }
         Dispatch::new(self, keys).map(Arc::new)
     }
 }

@@ -41,6 +41,14 @@ pub struct Counters {
     pub abandoned: u64,
     /// Handlers at work now.
     pub open_handlers: u64,
+    /// Rounds that were done before and got the same answer again.
+    pub answered_again: u64,
+    /// States that came back with other content than they were used with.
+    pub forks_refused: u64,
+    /// Rounds whose outcome nobody could tell.
+    pub unknown_outcomes: u64,
+    /// Steps the ledger failed to do.
+    pub ledger_failures: u64,
     /// Request states that were refused, by reason.
     pub rejected_states: RejectedStates,
 }
@@ -75,6 +83,10 @@ impl Counters {
             ("failed_total", self.failed),
             ("abandoned_total", self.abandoned),
             ("open_handlers", self.open_handlers),
+            ("answered_again_total", self.answered_again),
+            ("forks_refused_total", self.forks_refused),
+            ("unknown_outcomes_total", self.unknown_outcomes),
+            ("ledger_failures_total", self.ledger_failures),
         ];
         let rejected = self.rejected_states;
         plain.into_iter().map(|(name, value)| (name, None, value)).chain(
@@ -98,6 +110,10 @@ pub(super) struct Tally {
     failed: AtomicU64,
     abandoned: AtomicU64,
     open_handlers: AtomicU64,
+    pub(super) answered_again: AtomicU64,
+    pub(super) forks_refused: AtomicU64,
+    pub(super) unknown_outcomes: AtomicU64,
+    pub(super) ledger_failures: AtomicU64,
     rejected_states: [AtomicU64; StateError::ALL.len()],
 }
 
@@ -157,6 +173,10 @@ impl Tally {
             failed: read(&self.failed),
             abandoned: read(&self.abandoned),
             open_handlers: read(&self.open_handlers),
+            answered_again: read(&self.answered_again),
+            forks_refused: read(&self.forks_refused),
+            unknown_outcomes: read(&self.unknown_outcomes),
+            ledger_failures: read(&self.ledger_failures),
             rejected_states: RejectedStates(self.rejected_states.each_ref().map(read)),
         }
     }

@@ -14,6 +14,7 @@ use super::offers::Offers;
 use super::subscriptions::Subscriptions;
 use super::{BuildError, Server};
 use crate::flow::{Clock, LogLevel, Outlet};
+use crate::ledger::Ledger;
 use crate::seal::{Cursors, Digest, Keyring, Principal, audience};
 use crate::wire::{
     Malformed, Message, Meta, Method, PROTOCOL_VERSION, Request, RequestId, RpcError, SUPPORTED_VERSIONS, json as text,
@@ -101,6 +102,8 @@ pub struct Dispatch {
     /// What the server was told to go by, whatever transports bring.
     pub(super) clock: Option<Arc<dyn Clock>>,
     pub(super) limits: Limits,
+    /// Where something is done once, or spilled.
+    pub(super) ledger: Option<Arc<dyn Ledger>>,
     pub(super) subscriptions: Option<Subscriptions>,
     pub(super) page_size: usize,
     pub(super) list_caching: Caching,
@@ -139,6 +142,7 @@ impl Dispatch {
             cursors: Cursors::new(audience),
             clock: server.clock,
             limits: server.limits,
+            ledger: server.ledger,
             page_size: server.page_size,
             list_caching: Caching {
                 ttl_ms: Caching::ttl_of(server.lists_fresh_for),

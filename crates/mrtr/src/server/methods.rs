@@ -13,6 +13,7 @@ use super::caller::{Caller, bounded};
 use super::completion::{self, Asked, Completing, Target};
 use super::list::{Caching, List};
 use super::offers::Offered;
+use super::once::unresolved;
 use super::prompt::read;
 use super::reading::Read;
 use super::resource::Reader;
@@ -34,14 +35,19 @@ impl Dispatch {
         if let Some(headers) = incoming.headers {
             headers::check_params(headers, &rules.input.mirrored, &value)?;
         }
-        let accept_unasked = tool.accept_unasked;
-        let call = Call { method: Method::CallTool, target: &name.0, canonical: &canonical, accept_unasked };
+        let (accept_unasked, once) = (tool.accept_unasked, tool.once);
+        let call = Call { method: Method::CallTool, target: &name.0, canonical: &canonical, accept_unasked, once };
         let invalid = |problem| Completed::of(&ToolResult::error(format!("Invalid arguments: {problem}")));
+        let again = if tool.resolver.is_some() { value.clone() } else { Value::Null };
         let start = |cx| {
             rules.input.check(&value, canonical.len()).map_err(invalid)?;
             (tool.handler)(value, cx).map_err(invalid)
         };
-        self.operate(request, incoming, call, start, |result: ToolResult| {
+        let resolve = tool.resolver.as_ref().map(|resolver| {
+            let value = again;
+            move |cx| resolver(value, cx).map_err(invalid)
+        });
+        self.operate(request, incoming, call, start, resolve, |result: ToolResult| {
             if let (Some(output), false) = (&rules.output, result.is_error) {
                 output.check(result.structured_content.as_ref()).map_err(|problem| {
                     error!("the tool's structured content breaks its own output schema: {problem}");
@@ -64,14 +70,14 @@ impl Dispatch {
         };
         let Arguments { canonical, value } = Arguments::parse(request.params.arguments)?;
         let texts = texts(&value)?;
-        let accept_unasked = prompt.accept_unasked;
-        let call = Call { method: Method::GetPrompt, target: &name.0, canonical: &canonical, accept_unasked };
+        let (accept_unasked, once) = (prompt.accept_unasked, prompt.once);
+        let call = Call { method: Method::GetPrompt, target: &name.0, canonical: &canonical, accept_unasked, once };
         let invalid = |problem| Err(RpcError::invalid_params(format!("Invalid arguments: {problem}")));
         let start = |cx| {
             let arguments = read(form, texts).map_err(invalid)?;
             (prompt.handler)(arguments, cx).map_err(invalid)
         };
-        self.operate(request, incoming, call, start, |result: Result<PromptResult, String>| {
+        self.operate(request, incoming, call, start, unresolved(), |result: Result<PromptResult, String>| {
             Completed::of(&result.map_err(failed)?)
         })
         .await
@@ -91,7 +97,7 @@ impl Dispatch {
             let reader = &resource.reader;
             let call = self.reading(uri, reader);
             let start = |cx| (reader.handler)(Default::default(), cx).map_err(|problem| Err(not_found(uri, &problem)));
-            return self.operate(request, incoming, call, start, contents(uri, reader, request)).await;
+            return self.operate(request, incoming, call, start, unresolved(), contents(uri, reader, request)).await;
         }
         for template in &self.offers.templates {
             let (reader, form) = (&template.item.reader, &template.rules.form);
@@ -102,13 +108,14 @@ impl Dispatch {
                 (reader.handler)(values, cx).map_err(|problem| Err(not_found(uri, &problem)))
             };
             let call = self.reading(uri, reader);
-            return self.operate(request, incoming, call, start, contents(uri, reader, request)).await;
+            return self.operate(request, incoming, call, start, unresolved(), contents(uri, reader, request)).await;
         }
         Err(not_found(uri, ""))
     }
 
     fn reading<'a>(&self, uri: &'a str, reader: &Reader) -> Call<'a> {
-        Call { method: Method::ReadResource, target: uri, canonical: b"", accept_unasked: reader.accept_unasked }
+        let Reader { accept_unasked, once, .. } = *reader;
+        Call { method: Method::ReadResource, target: uri, canonical: b"", accept_unasked, once }
     }
 
     /// `resources/list`: those that are there by themselves, and those the templates know of now.

@@ -6,7 +6,8 @@
 //! - `result`, `reading`, `content`: what handlers return; `completion`: what half-typed arguments may become.
 //! - `offers`: all of it, checked and looked up; `list`: pages of it.
 //! - `dispatch`: one message in, one reply out; `headers`: the mirrored headers; `methods`: the requests one by one;
-//!   `call`: one leg of an operation; `caller`: work that cannot ask; `answer`: a result before it is a reply;
+//!   `call`: one leg of an operation; `state`: what crosses from leg to leg; `once`, `claim`: legs that are done once,
+//!   and their claims in the ledger; `caller`: work that cannot ask; `answer`: a result before it is a reply;
 //!   `counters`: what was counted meanwhile.
 //! - `subscriptions`: calls that last, and tell their clients what has changed.
 //!
@@ -17,6 +18,7 @@ mod arguments;
 mod builder;
 mod call;
 mod caller;
+mod claim;
 mod completion;
 mod content;
 mod counters;
@@ -28,10 +30,12 @@ mod headers;
 mod list;
 mod methods;
 mod offers;
+mod once;
 mod prompt;
 mod reading;
 mod resource;
 mod result;
+mod state;
 mod subscriptions;
 mod tool;
 mod uri_template;

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::completion::{Completers, Completing};
 use super::described::{Described, described, set};
+use super::once::{Once, done_once};
 use super::{Content, Role, ToolError};
 use crate::flow::{Context, Handling};
 use crate::form::Form;
@@ -43,6 +44,7 @@ pub struct Prompt {
     pub(super) form: Result<Arc<Form>, String>,
     pub(super) handler: Arc<Handler>,
     pub(super) accept_unasked: bool,
+    pub(super) once: Once,
     pub(super) completers: Completers,
 }
 
@@ -75,10 +77,12 @@ impl Prompt {
             }),
             form,
             accept_unasked: false,
+            once: Once::Never,
             completers: Completers::default(),
         }
     }
 
+    done_once!(once);
     described!("the prompt");
 
     /// Completes an argument while the user types it; give the best values first, of which a hundred are sent.

@@ -13,6 +13,7 @@ use super::caller::{Caller, Work};
 use super::completion::{Completers, Completing};
 use super::described::{Described, described, set};
 use super::list::Caching;
+use super::once::{Once, done_once};
 use super::reading::{IntoResource, Read};
 use super::uri_template::UriTemplate;
 use super::{Annotations, NoArguments, ToolError};
@@ -89,6 +90,7 @@ pub(super) struct Reader {
     pub(super) mime_type: Option<String>,
     pub(super) caching: Caching,
     pub(super) accept_unasked: bool,
+    pub(super) once: Once,
 }
 
 type Handler = dyn Fn(Map<String, Value>, Context) -> Result<Handling<Read>, String> + Send + Sync;
@@ -158,6 +160,7 @@ impl Reader {
             mime_type: None,
             caching: Caching::NONE,
             accept_unasked: false,
+            once: Once::Never,
         }
     }
 }
@@ -166,6 +169,7 @@ impl Reader {
 macro_rules! readable {
     () => {
         described!("the resource", info.described);
+        done_once!(reader.once);
 
         /// Hints on how to use or show it.
         #[must_use]

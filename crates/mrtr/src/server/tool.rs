@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use super::arguments::{self, InputSchema, OutputSchema};
 use super::described::{Described, described, set};
 use super::offers::ToolRules;
-use super::{IntoToolResult, ToolResult};
+use super::once::{Once, Resolution, done_once};
+use super::{IntoToolResult, ToolError, ToolResult};
 use crate::flow::{Context, Handling};
 
 /// A tool a server offers.
@@ -37,11 +38,16 @@ pub struct Tool {
     output: Option<Result<OutputSchema, String>>,
     may_ask: bool,
     pub(super) handler: Arc<Handler>,
+    pub(super) resolver: Option<Arc<Resolver>>,
     pub(super) accept_unasked: bool,
+    pub(super) once: Once,
 }
 
 /// Decodes the arguments and starts the handler; a sentence if they do not decode.
 type Handler = dyn Fn(Value, Context) -> Result<Handling<ToolResult>, String> + Send + Sync;
+
+/// Finds out what became of a run of the handler that was torn off.
+type Resolver = dyn Fn(Value, Context) -> Result<Handling<Resolution<ToolResult>>, String> + Send + Sync;
 
 /// The arguments of a tool that takes none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -79,10 +85,13 @@ impl Tool {
                 let running = handler(arguments::decode(arguments)?, cx);
                 Ok(Box::pin(async move { running.await.into_tool_result() }))
             }),
+            resolver: None,
             accept_unasked: false,
+            once: Once::Never,
         }
     }
 
+    done_once!(once);
     described!("the tool");
 
     /// Says to the model and to clients that the tool may ask the user: a sentence at the end of the description and
@@ -135,6 +144,58 @@ impl Tool {
     pub fn accept_unasked(mut self) -> Self {
         self.accept_unasked = true;
         self
+    }
+
+    /// Finds out what became of a run that was torn off, instead of reporting `outcome unknown`; implies
+    /// [`once`](Self::once).
+    ///
+    /// It is called with the arguments and a context of the round in question, when that round was begun by a server that
+    /// died: look up by [`operation_id`](Context::operation_id), which the handler had handed on. `Some` is the result,
+    /// and is given from now on; `None` says that nothing was done, and the handler runs; an error leaves it unknown.
+    /// The context's answers and recorded steps are those of the round; a question that was not answered yet has nobody
+    /// to ask, and leaves it unknown as well.
+    ///
+    /// ```
+    /// use mrtr::{Context, Tool, ToolError};
+    ///
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// struct Refund { order: String }
+    ///
+    /// # async fn pay(id: &str) -> Result<String, ToolError> { Ok(id.to_owned()) }
+    /// # async fn find_payment(id: &str) -> Result<Option<String>, ToolError> { Ok(Some(id.to_owned())) }
+    /// async fn refund(refund: Refund, cx: Context) -> Result<String, ToolError> {
+    ///     cx.elicit::<mrtr::NoArguments>("confirm", format!("Refund {}?", refund.order)).await?;
+    ///     pay(cx.operation_id()).await
+    /// }
+    ///
+    /// let tool = Tool::new("refund", refund)
+    ///     .on_unknown(async |_: Refund, cx: Context| find_payment(cx.operation_id()).await);
+    /// ```
+    ///
+    /// # Security
+    /// `None` must be certain. A payment that is still on its way is an error, not `None`.
+    #[must_use]
+    pub fn on_unknown<A, F, Fut, R>(mut self, check: F) -> Self
+    where
+        A: DeserializeOwned,
+        F: Fn(A, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Option<R>, ToolError>> + Send + 'static,
+        R: IntoToolResult,
+    {
+        self.resolver = Some(Arc::new(move |arguments, cx| {
+            let checking = check(arguments::decode(arguments)?, cx);
+            Ok(Box::pin(async move {
+                let found = checking.await.map_err(|error| error.for_the_model())?;
+                Ok(found.map(IntoToolResult::into_tool_result))
+            }))
+        }));
+        self.once()
+    }
+
+    /// Whether its retries are done once, and whether its first calls are.
+    #[cfg(feature = "testing")]
+    pub(crate) fn is_done_once(&self) -> (bool, bool) {
+        (self.once != Once::Never, self.once == Once::FirstCallsToo)
     }
 
     /// The tool's name.

@@ -9,10 +9,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::flow::{Clock, Sleep};
 
+/// The clock goes on by itself for no longer than this at once.
+pub(super) const LONG: Duration = Duration::from_secs(3600);
+
 /// A clock moved by hand; clones show the same time.
 ///
 /// Its timers ring when [`advance`](Self::advance) reaches them. The kit also moves it on by itself, to the next timer,
-/// when a call has nothing else to wait for: what holds a request open for 20 seconds takes no time in a test.
+/// when a call has nothing else to wait for: what holds a request open for 20 seconds takes no time in a test. Timers of
+/// more than an hour are left alone: they are limits, which nobody means to reach.
 #[derive(Clone)]
 pub struct HandClock(Arc<Mutex<Hands>>);
 
@@ -56,12 +60,12 @@ impl HandClock {
         due.into_iter().for_each(|timer| timer.waker.wake());
     }
 
-    /// Moves it on to the next timer; false if there is none.
+    /// Moves it on to the next timer; false if there is none soon.
     pub(super) fn ring_next(&self) -> bool {
         let hands = self.hands();
-        let Some(due) = hands.timers.iter().map(|timer| timer.due).min() else { return false };
-        let by = due.saturating_sub(hands.now);
+        let next = hands.timers.iter().map(|timer| timer.due.saturating_sub(hands.now)).min();
         drop(hands);
+        let Some(by) = next.filter(|by| *by <= LONG) else { return false };
         self.advance(by);
         true
     }

@@ -1,15 +1,15 @@
 //! Instances of a server that share a clock, and what is sent to them: the one place where the kit makes requests.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use futures_util::future::join;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 use super::HandClock;
+use super::clock::LONG;
 use super::effects::Effects;
 use super::reply::Reply;
 use super::run::{Hang, run, run_for};
+use crate::ledger::MemoryLedger;
 use crate::seal::{Keyring, Principal};
 use crate::server::{BuildError, Clock, Dispatch, Incoming, Server};
 use crate::wire::{PROTOCOL_VERSION, meta_key};
@@ -22,16 +22,11 @@ pub(super) const SERVER: &str = "mrtr-testing";
 pub(super) struct Fleet {
     pub(super) instances: Vec<Arc<Dispatch>>,
     pub(super) clock: HandClock,
+    pub(super) ledger: Arc<MemoryLedger>,
     /// Who takes note of the steps.
     pub(super) effects: Effects,
     /// Requests sent so far.
     pub(super) sent: usize,
-}
-
-/// A server of the kit, without anything on it yet.
-pub(super) fn server(keys: Keyring, clock: &HandClock) -> Server {
-    // A hand-moved clock goes on by itself when a handler waits, and must not use up the handler's time with that.
-    Server::new(SERVER, "1.0.0").keys(keys).clock(Arc::new(clock.clone()) as Arc<dyn Clock>).handler_time(Duration::MAX)
 }
 
 /// What every leg of an operation has in common.
@@ -58,8 +53,19 @@ impl Fleet {
         keys: [Keyring; N],
         setup: impl Fn(Server) -> Server,
     ) -> Result<Self, BuildError> {
-        let instances = keys.into_iter().map(|keys| setup(server(keys, &clock)).build()).collect::<Result<_, _>>()?;
-        Ok(Self { instances, clock, effects: Effects::new(), sent: 0 })
+        let ledger = Arc::new(MemoryLedger::new().clock(Arc::new(clock.clone())));
+        let mut fleet = Self { instances: Vec::new(), clock, ledger, effects: Effects::new(), sent: 0 };
+        fleet.instances = keys.into_iter().map(|keys| setup(fleet.server(keys)).build()).collect::<Result<_, _>>()?;
+        Ok(fleet)
+    }
+
+    /// A server of this fleet, without anything on it yet.
+    pub(super) fn server(&self, keys: Keyring) -> Server {
+        let clock = Arc::new(self.clock.clone()) as Arc<dyn Clock>;
+        let server = Server::new(SERVER, "1.0.0").keys(keys).clock(clock).ledger(Arc::clone(&self.ledger));
+        // The clock goes on by itself when a handler waits. That must not use up the handler's time, nor go on for ever
+        // because a claim is renewed again and again.
+        server.handler_time(2 * LONG).lease(4 * LONG)
     }
 
     /// Sends a leg to the next instance in turn.
@@ -115,6 +121,8 @@ impl Operation {
             meta_key::PROTOCOL_VERSION: PROTOCOL_VERSION,
             meta_key::CLIENT_INFO: { "name": SERVER, "version": "1.0.0" },
             meta_key::CLIENT_CAPABILITIES: self.capabilities,
+            // One call is all that is made of a fleet.
+            meta_key::IDEMPOTENCY_KEY: "the only call",
         });
         if let Some(state) = &leg.state {
             params["requestState"] = json!(state);

@@ -192,8 +192,9 @@ impl Finding {
                  below the last question.",
             ),
             Problem::Repeated { .. } => Some(
-                "What no state records yet happens again when its request is repeated. Hand cx.operation_id() to whatever \
-                 can deduplicate, and say so to the script: repeatable(..).",
+                "What no state records yet happens again when its request is repeated. Tool::once() has each retry done once; \
+                 Tool::idempotency_keys() first calls too. Or hand cx.operation_id() to whatever can deduplicate, and \
+                 say so to the script: repeatable(..).",
             ),
             Problem::AfterRefusal { .. } => Some(
                 "`?` on a question ends the tool when it is refused. Where it goes on, say so to the script: optional(..) \

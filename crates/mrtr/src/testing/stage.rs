@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
-use super::fleet::{Fleet, Leg, Operation, SERVER, server};
+use super::fleet::{Fleet, Leg, Operation, SERVER};
 use super::reply::{End, Reply};
 use super::report::{Fault, Finding, Problem};
 use super::{Effects, HandClock, Script};
@@ -69,6 +69,12 @@ impl<'s> Stage<'s> {
         &self.tool
     }
 
+    /// Whether the round the fault strikes is done once.
+    pub(super) fn is_once(&self) -> bool {
+        let (retries, first_calls) = self.tool.is_done_once();
+        if self.round == 1 { first_calls } else { retries }
+    }
+
     /// The request every operation begins with.
     pub(super) fn first() -> Leg {
         Leg { caller: Some(user()), ..Leg::default() }
@@ -76,10 +82,9 @@ impl<'s> Stage<'s> {
 
     /// Replaces all instances by new ones with these keys; the world around them, and the time, stay.
     pub(super) fn restart(&mut self, keys: &Keyring) -> Result<(), Stuck> {
-        for instance in &mut self.fleet.instances {
-            let server = server(keys.clone(), &self.fleet.clock).tool(self.tool.clone());
-            *instance = server.build().map_err(|error| Stuck(error.to_string()))?;
-        }
+        let build = || self.fleet.server(keys.clone()).tool(self.tool.clone()).build();
+        let instances = self.fleet.instances.iter().map(|_| build()).collect::<Result<_, _>>();
+        self.fleet.instances = instances.map_err(|error| Stuck(error.to_string()))?;
         Ok(())
     }
 

@@ -13,6 +13,7 @@ use super::stage::{Stage, Stuck, Trail, key_ring};
 use super::{Effects, Script, vary};
 use crate::seal::Principal;
 use crate::server::Tool;
+use crate::wire::OUTCOME_UNKNOWN;
 
 /// What a state that does not count is refused with.
 const REFUSED: End = End::Errs(-32602);
@@ -222,8 +223,20 @@ fn is_refused(stage: &mut Stage<'_>, leg: &Leg, what: &str) -> Result<(), Stuck>
 
 fn lost_reply(stage: &mut Stage<'_>, plain: &Trail) -> Result<(), Stuck> {
     let leg = if stage.round == 1 { Stage::first() } else { stage.up_to_the_fault()?.0 };
-    stage.send(&leg)?;
-    ends_as(stage, leg, plain)
+    let lost = stage.send(&leg)?;
+    let trail = stage.play(leg)?;
+    compare(stage, trail.last(), plain.last());
+    if let Some((_, again)) = trail.first() {
+        is_same(stage, &lost, again);
+    }
+    Ok(())
+}
+
+/// What is done once is answered with the same again, whoever asks.
+fn is_same(stage: &mut Stage<'_>, one: &Reply, other: &Reply) {
+    if stage.is_once() && one.result() != other.result() {
+        stage.unexpected(format!("the answer is the same again ({one})"), other);
+    }
 }
 
 fn torn_off(stage: &mut Stage<'_>, plain: &Trail, polls: u32) -> Result<(), Stuck> {
@@ -232,7 +245,13 @@ fn torn_off(stage: &mut Stage<'_>, plain: &Trail, polls: u32) -> Result<(), Stuc
         stage.moot = true;
         return Ok(());
     }
-    ends_as(stage, leg, plain)
+    let trail = stage.play(leg)?;
+    let unknown = End::Errs(OUTCOME_UNKNOWN.into());
+    // Done once, it may be that nobody can tell whether it was done at all: that is said, and is an outcome.
+    if !(stage.is_once() && trail.last().is_some_and(|(_, reply)| reply.end() == unknown)) {
+        compare(stage, trail.last(), plain.last());
+    }
+    Ok(())
 }
 
 fn late_duplicate(stage: &mut Stage<'_>, plain: &Trail) -> Result<(), Stuck> {
@@ -243,6 +262,7 @@ fn late_duplicate(stage: &mut Stage<'_>, plain: &Trail) -> Result<(), Stuck> {
     if again.end() != reply.end() {
         stage.unexpected(format!("it {} again", said(reply.end())), &again);
     }
+    is_same(stage, reply, &again);
     Ok(())
 }
 
@@ -255,6 +275,7 @@ fn parallel_duplicate(stage: &mut Stage<'_>, plain: &Trail) -> Result<(), Stuck>
             stage.unexpected(format!("it {}", said(end)), reply);
         }
     }
+    is_same(stage, &one, &other);
     if one.end() != End::Asks {
         return Ok(());
     }
@@ -291,11 +312,18 @@ fn fork_refused(stage: &mut Stage<'_>, plain: &Trail) -> Result<(), Stuck> {
     branch(stage, leg, answers, plain)
 }
 
-/// Plays the script to its end, then comes back with the same state and other answers. Whatever is clear will do: that
-/// nothing happens twice is for the effects to show.
+/// Plays the script to its end, then comes back with the same state and other answers. What is done once says that the
+/// state was used; otherwise whatever is clear will do, and the effects show whether anything happened twice.
 fn branch(stage: &mut Stage<'_>, leg: Leg, answers: Value, plain: &Trail) -> Result<(), Stuck> {
     let other = Leg { answers: Some(answers), ..leg.clone() };
     ends_as(stage, leg, plain)?;
+    if stage.is_once() {
+        let reply = stage.send(&other)?;
+        if reply.end() != REFUSED || !reply.text().contains("already used") {
+            stage.unexpected("a fork is refused as already used, with error -32602", &reply);
+        }
+        return Ok(());
+    }
     stage.play(other)?;
     Ok(())
 }

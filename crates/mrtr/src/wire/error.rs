@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{ClientCapabilities, RequestId, SUPPORTED_VERSIONS};
@@ -9,13 +10,18 @@ use super::{ClientCapabilities, RequestId, SUPPORTED_VERSIONS};
 /// A JSON-RPC error and the HTTP status it travels with.
 ///
 /// The message is what the peer reads: it says what to do next, and never why a sealed state was refused.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RpcError {
     code: i32,
     status: u16,
     message: Cow<'static, str>,
+    #[serde(with = "as_text")]
     data: Option<Value>,
 }
+
+/// The code for an operation whose outcome nobody knows: outside the ranges that JSON-RPC and the protocol reserve.
+/// Spec: `basic/index#error-codes`.
+pub const OUTCOME_UNKNOWN: i32 = -31001;
 
 impl RpcError {
     /// `-32700`: the body is not JSON.
@@ -62,6 +68,35 @@ impl RpcError {
     /// `-32603` with HTTP 503: the server has no room for this now.
     pub(crate) fn busy(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(-32603, 503, message)
+    }
+
+    /// `-32602`: what is done once was done already, for a request with other content. Whoever reads this could open the
+    /// state's operation anyway, so it may know.
+    pub(crate) fn already_used() -> Self {
+        Self::invalid_params(
+            "already used: the same requestState, or idempotency key, came before with other content; \
+             nothing was done now. Start the call again",
+        )
+        .with_data(json!({ "reason": "already_used" }))
+    }
+
+    /// `-32603` with HTTP 503: the same request is being answered, and takes longer than this one can wait.
+    pub(crate) fn still_at_work() -> Self {
+        Self::busy("the same request is still at work; send it again to get its answer").retryable("still_at_work")
+    }
+
+    /// `-32603` with HTTP 503: whether this was done already cannot be told now, so it is not done.
+    pub(crate) fn ledger_unavailable() -> Self {
+        Self::busy("the server cannot tell now whether this was done already, and did nothing; send it again later")
+            .retryable("ledger_unavailable")
+    }
+
+    /// [`OUTCOME_UNKNOWN`]: the server stopped in the middle of this round, and nothing tells what it had done.
+    pub(crate) fn outcome_unknown(operation: &str) -> Self {
+        let message = "outcome unknown: the server stopped while it was at work on this request, which may or may not \
+                       have taken effect; it is not done again. Find out before you start the call again";
+        Self::new(OUTCOME_UNKNOWN, 200, message)
+            .with_data(json!({ "reason": "outcome_unknown", "operationId": operation }))
     }
 
     /// `-32020` with HTTP 400: a mirrored header is missing or differs from the body.
@@ -115,9 +150,29 @@ impl RpcError {
         Self { code, status, message: message.into(), data: None }
     }
 
+    /// Says to programs that the same request may be sent again.
+    fn retryable(self, reason: &str) -> Self {
+        self.with_data(json!({ "reason": reason, "retryable": true }))
+    }
+
     /// Adds what programs read.
     pub(crate) fn with_data(mut self, data: Value) -> Self {
         self.data = Some(data);
         self
+    }
+}
+
+/// Data as JSON text, for formats that cannot hold just any value.
+mod as_text {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+    use serde_json::Value;
+
+    pub(super) fn serialize<S: Serializer>(data: &Option<Value>, to: S) -> Result<S::Ok, S::Error> {
+        data.as_ref().map(Value::to_string).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+        let text = Option::<String>::deserialize(from)?;
+        text.map(|text| serde_json::from_str(&text).map_err(D::Error::custom)).transpose()
     }
 }

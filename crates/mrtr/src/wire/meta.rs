@@ -22,7 +22,12 @@ pub(crate) struct Meta<'a> {
     progress_token: Option<&'a RawValue>,
     #[serde(borrow, default)]
     traceparent: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "mrtr/idempotencyKey")]
+    idempotency_key: Option<&'a RawValue>,
 }
+
+/// The longest idempotency key, in bytes.
+const MAX_IDEMPOTENCY_KEY: usize = 256;
 
 impl<'a> Meta<'a> {
     /// The revision the request speaks.
@@ -60,6 +65,21 @@ impl<'a> Meta<'a> {
     pub(crate) fn traceparent(&self) -> Option<Cow<'a, str>> {
         let text: Text<'a> = serde_json::from_str(self.traceparent?.get()).ok()?;
         (text.0.len() <= 128 && text.0.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')).then_some(text.0)
+    }
+
+    /// The client's own name for the operation it starts: an extension of this crate, see `docs/guarantees.md`.
+    ///
+    /// # Errors
+    /// `-32602` with HTTP 400 when it is no text of 1 to 256 bytes.
+    pub(crate) fn idempotency_key(&self) -> Result<Option<Cow<'a, str>>, RpcError> {
+        let Some(raw) = self.idempotency_key else { return Ok(None) };
+        match serde_json::from_str::<Text<'a>>(raw.get()) {
+            Ok(text) if (1..=MAX_IDEMPOTENCY_KEY).contains(&text.0.len()) => Ok(Some(text.0)),
+            _ => Err(RpcError::malformed_params(format!(
+                "params._meta[{:?}] must be a string of 1 to {MAX_IDEMPOTENCY_KEY} bytes",
+                meta_key::IDEMPOTENCY_KEY
+            ))),
+        }
     }
 
     /// What the client says of itself, as it came. Self-reported: for display and logs only.

@@ -15,6 +15,7 @@ mod method;
 pub(crate) mod object;
 mod param_header;
 
+pub use error::OUTCOME_UNKNOWN;
 pub(crate) use error::RpcError;
 pub use header::{decode_value, encode_value};
 pub(crate) use id::RequestId;
@@ -31,7 +32,7 @@ pub const PROTOCOL_VERSION: &str = "2026-07-28";
 /// Every revision a server of this crate answers, newest first.
 pub const SUPPORTED_VERSIONS: [&str; 1] = [PROTOCOL_VERSION];
 
-/// Names of the reserved `_meta` keys. Spec: `basic/index#meta`.
+/// Names of `_meta` keys: those the protocol reserves, and this crate's own. Spec: `basic/index#meta`.
 pub mod meta_key {
     /// The revision a request speaks.
     pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -41,6 +42,8 @@ pub mod meta_key {
     pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
     /// From which level on a request wants log messages.
     pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+    /// The client's own name for the operation it starts: an extension of this crate, see `docs/guarantees.md`.
+    pub const IDEMPOTENCY_KEY: &str = "mrtr/idempotencyKey";
     /// Which subscription a message belongs to.
     pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
     /// Who the server says it is.
