@@ -149,8 +149,10 @@ fn prompts_and_resources_have_scenarios() {
     Flow::resource_template(row).read("db://users").finishes("users");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_handler_with_timers_of_its_own_runs_in_a_runtime_with_another_thread() {
+#[test]
+fn a_handler_with_timers_of_its_own_runs_inside_a_runtime() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let _inside = runtime.enter();
     let slow = Tool::new("slow", async |_: NoArguments, cx: Context| {
         tokio::time::sleep(Duration::from_millis(5)).await;
         let sure: Confirm = cx.elicit("sure", "Really?").await?;

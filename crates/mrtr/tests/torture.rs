@@ -1,5 +1,7 @@
 //! The author's kit of faults: it finds what careless tools do twice, and finds nothing where there is nothing.
 
+use std::time::Duration;
+
 use mrtr::testing::{Effects, Fault, Problem, Script, torture};
 use mrtr::{Context, Outcome, Tool, ToolError};
 use schemars::JsonSchema;
@@ -217,4 +219,25 @@ fn a_tool_that_remembers_an_operation_in_its_memory_is_found_out() {
     let text = report.to_string();
     assert!(text.contains("expected that it finishes; it fails: \"already seen\""), "{text}");
     assert!(text.contains("lost reply, round 2"), "{text}");
+}
+
+#[test]
+fn a_handler_with_timers_of_its_own_is_put_through_the_same() {
+    async fn slow(_: Refund, bank: Effects, cx: Context) -> Result<String, ToolError> {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let _: Confirm = cx.elicit("confirm", "Sure?").await?;
+        cx.step("refund", async {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            bank.record(&cx, "refund paid");
+        })
+        .await?;
+        Ok("Refunded.".into())
+    }
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let _inside = runtime.enter();
+    torture(|bank| tool(bank, slow).once(), &script()).assert_clean();
+    let report = torture(|bank| tool(bank, slow), &script());
+    let faults: Vec<Fault> = report.findings().iter().map(|finding| finding.fault).collect();
+    assert!(faults.contains(&Fault::ParallelDuplicate) && !faults.contains(&Fault::Rotation), "{report}");
+    assert!(report.findings().iter().all(|finding| matches!(finding.problem, Problem::Repeated { .. })), "{report}");
 }

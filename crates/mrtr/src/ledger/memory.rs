@@ -312,7 +312,7 @@ mod tests {
             step(&mut |book| book.claim(&claim(3), 0, capacity).map(|_| true)),
             Err(LedgerError::Full(_))
         ));
-        let mut settle = |response: &'static [u8]| {
+        let settle = |response: &'static [u8]| {
             let holder = Holder([1; 16]);
             step(&mut |book| book.settle(EntryKey([1; 16]), holder, Settlement::Finished(response), capacity))
         };

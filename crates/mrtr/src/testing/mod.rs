@@ -36,12 +36,31 @@
 //!
 //! # Runtimes
 //!
-//! Plain `#[test]` functions will do. A handler that needs tokio (its timers, its sockets) is tested in a
-//! `#[tokio::test(flavor = "multi_thread")]`, with the same calls: they block the test's thread, so the runtime needs
-//! another one.
+//! Plain `#[test]` functions will do, for nothing here needs a runtime. A handler that needs tokio (its timers, its
+//! sockets) is tested in a plain function as well, inside a runtime with threads of its own:
+//!
+//! ```
+//! # use mrtr::{Context, NoArguments, Tool, testing::Flow};
+//! # use std::time::Duration;
+//! # use serde_json::json;
+//! # fn main() -> Result<(), std::io::Error> {
+//! async fn slow(_: NoArguments, _: Context) -> String {
+//!     tokio::time::sleep(Duration::from_millis(1)).await;
+//!     "Done.".into()
+//! }
+//!
+//! let runtime = tokio::runtime::Runtime::new()?;
+//! let _inside = runtime.enter();
+//! Flow::new(Tool::new("slow", slow)).call(json!({})).finishes("Done.");
+//! # Ok(()) }
+//! ```
+//!
+//! Not in `#[tokio::test]`: there all of a test is one task, and tokio makes a task that never pauses wait for its timers
+//! for ever.
 
 mod clock;
 mod effects;
+mod faults;
 mod fleet;
 mod flow;
 mod question;

@@ -23,16 +23,15 @@ const MAX_POLLS: u32 = 1_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(super) enum Hang {
     /// Nothing woke it.
-    #[error(
-        "it hangs: nobody woke it for {} s (a handler that needs tokio's timers or sockets is tested in \
-         #[tokio::test(flavor = \"multi_thread\")])",
-        PATIENCE.as_secs()
-    )]
+    #[error("it hangs: nobody woke it for {} s ({RUNTIMES})", PATIENCE.as_secs())]
     Hangs,
     /// It wakes itself all the time.
-    #[error("it spins: still not ready after {MAX_POLLS} polls")]
+    #[error("it spins: still not ready after {MAX_POLLS} polls ({RUNTIMES})")]
     Spins,
 }
+
+const RUNTIMES: &str = "a handler that needs tokio is tested in a plain #[test], inside a runtime: \
+                        `let runtime = tokio::runtime::Runtime::new()?; let _inside = runtime.enter();`";
 
 /// Takes note of being woken, and wakes the thread that waits for it.
 #[derive(Default)]
