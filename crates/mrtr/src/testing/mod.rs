@@ -69,7 +69,7 @@ mod report;
 mod run;
 mod script;
 mod stage;
-mod torture;
+mod trial;
 mod vary;
 
 pub use clock::HandClock;
@@ -78,4 +78,4 @@ pub use flow::{Flow, Scene};
 pub use question::{Question, form, roots, sampling, url};
 pub use report::{Fault, Finding, Problem, Report};
 pub use script::Script;
-pub use torture::torture;
+pub use trial::torture;

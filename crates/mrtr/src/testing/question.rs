@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::reply::Kind;
 
-/// A question a scenario expects: [`form`], [`url`], [`sampling`], [`roots`].
+/// A question a scenario expects: [`form`], [`url()`], [`sampling`], [`roots`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     pub(super) kind: Kind,
