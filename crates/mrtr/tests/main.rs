@@ -24,10 +24,13 @@ mod properties;
 mod properties_client;
 mod protocol;
 mod questions;
+#[cfg(all(feature = "redis", feature = "testing"))]
+mod redis;
 mod regression;
 mod replay;
 mod resources;
 mod results;
+mod rotation;
 #[cfg(all(feature = "stdio", unix))]
 mod stdio;
 mod subscriptions;

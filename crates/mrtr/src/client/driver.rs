@@ -22,6 +22,9 @@ use super::{
     RoundTrace, failure,
 };
 
+/// How often a request is sent at most to a server that says it may be sent again: for some twenty seconds.
+const MAX_TRIES: u32 = 8;
+
 /// An operation under way.
 pub(super) struct Operation<'c> {
     client: &'c Client,
@@ -82,9 +85,25 @@ impl<'c> Operation<'c> {
         }
     }
 
-    /// Sends one request and reads its response.
+    /// Sends the request of a round. A server that says it did nothing yet and may be asked again is, within bounds.
     async fn exchange(&mut self, retry: &Retry) -> Result<Reply, CallError> {
         self.round += 1;
+        let mut pace = Pace::default();
+        for _ in 1..MAX_TRIES {
+            match self.exchange_once(retry).await {
+                Err(CallError::Rpc { data: Some(data), .. }) if data["retryable"] == true => {
+                    let pause = pace.next();
+                    self.client.observe(&Event::Pause { round: self.round, pause });
+                    sleep(pause).await;
+                }
+                other => return other,
+            }
+        }
+        self.exchange_once(retry).await
+    }
+
+    /// Sends one request and reads its response.
+    async fn exchange_once(&mut self, retry: &Retry) -> Result<Reply, CallError> {
         let round = self.round;
         let id = self.client.next_id();
         let request = Outgoing {

@@ -74,6 +74,7 @@ pub use self::transport::{Incoming, Outgoing, Transport, TransportError};
 use self::driver::Operation;
 use self::headers::ParamHeader;
 use self::request::Template;
+use crate::wire::meta_key;
 
 /// Calls one server.
 ///
@@ -221,7 +222,11 @@ impl Client {
     /// Calls any method and runs the operation to its end. `params` is an object, or null for none.
     ///
     /// Rounds are possible in `tools/call`, `prompts/get` and `resources/read`; elsewhere they are the server's error.
-    /// A `_meta` in the parameters is kept, next to what the protocol wants there.
+    /// A `_meta` in the parameters is kept, next to what the protocol wants there, and an idempotency key
+    /// (`"mrtr/idempotencyKey"`, an extension servers may ignore) that is the same in all requests of the operation.
+    ///
+    /// A server that answers that it did nothing, and may be asked again (`retryable` in the error's data), is: for some
+    /// twenty seconds.
     ///
     /// # Errors
     ///
@@ -249,7 +254,11 @@ impl Client {
         if let ("tools/call", Some(name), Some(arguments)) = (method, &target, params.get("arguments")) {
             headers::mirror(&self.param_headers_of(name), arguments, &mut headers);
         }
-        let meta = request::meta(&self.name, &self.version, self.responders.capabilities());
+        let mut meta = request::meta(&self.name, &self.version, self.responders.capabilities());
+        let has_own_key = params.get("_meta").is_some_and(|meta| meta.get(meta_key::IDEMPOTENCY_KEY).is_some());
+        if target.is_some() && !has_own_key {
+            meta.extend([request::idempotency_key()]);
+        }
         let template = Template::new(method, params, meta);
         Operation::new(self, method, target.unwrap_or_default(), template, headers).run().await
     }

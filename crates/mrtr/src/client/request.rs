@@ -3,6 +3,7 @@
 //! A retry is the first request over again, byte for byte, under a new id and with the two retry fields behind. Nothing
 //! is parsed and printed again on the way, so no number changes its spelling and no state its escapes.
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -55,6 +56,12 @@ impl Template {
         text.push_str("}}");
         text
     }
+}
+
+/// Names an operation, so that a first request that is sent again is not taken for another one by servers that look.
+pub(super) fn idempotency_key() -> (String, Value) {
+    let key = URL_SAFE_NO_PAD.encode(rand::random::<[u8; 16]>());
+    (meta_key::IDEMPOTENCY_KEY.to_owned(), key.into())
 }
 
 /// Returns the metadata every request carries.

@@ -10,6 +10,7 @@ use super::{
     admission::Admission,
     auth::Auth,
     body::{self, BodyLimits, ResponseBody},
+    detached::Detached,
     exchange::{self, Asked},
     limits::{Limiter, Permit},
     negotiate,
@@ -23,6 +24,12 @@ use crate::server::{Clock, Dispatch, Incoming, Reply};
 pub(super) trait Handle: Send + Sync + 'static {
     fn handle(&self, incoming: Incoming<'_>) -> impl Future<Output = Reply> + Send;
 
+    /// Whether a call with these headers goes on when its client hangs up.
+    fn outlives_client(&self, headers: &HeaderMap) -> bool {
+        let _ = headers;
+        false
+    }
+
     /// Ends the calls that would go on for ever; the server is told to stop.
     fn end_lasting_calls(&self) {}
 }
@@ -30,6 +37,10 @@ pub(super) trait Handle: Send + Sync + 'static {
 impl Handle for Dispatch {
     fn handle(&self, incoming: Incoming<'_>) -> impl Future<Output = Reply> + Send {
         Self::handle(self, incoming)
+    }
+
+    fn outlives_client(&self, headers: &HeaderMap) -> bool {
+        self.is_done_once(headers)
     }
 
     fn end_lasting_calls(&self) {
@@ -43,6 +54,7 @@ pub(super) struct Endpoint<H> {
     handle: Arc<H>,
     /// The transport runs on tokio, so it has timers to offer.
     clock: Arc<dyn Clock>,
+    detached: Detached,
     rules: Arc<Rules>,
 }
 
@@ -73,17 +85,26 @@ impl Default for Rules {
 
 impl<H> Clone for Endpoint<H> {
     fn clone(&self) -> Self {
-        Self { handle: Arc::clone(&self.handle), clock: Arc::clone(&self.clock), rules: Arc::clone(&self.rules) }
+        Self {
+            handle: Arc::clone(&self.handle),
+            clock: Arc::clone(&self.clock),
+            detached: self.detached.clone(),
+            rules: Arc::clone(&self.rules),
+        }
     }
 }
 
 impl<H> Endpoint<H> {
     pub(super) fn new(handle: Arc<H>) -> Self {
-        Self { handle, clock: Arc::new(TokioClock), rules: Arc::default() }
+        Self { handle, clock: Arc::new(TokioClock), detached: Detached::default(), rules: Arc::default() }
     }
 
     pub(super) fn rules_mut(&mut self) -> &mut Rules {
         Arc::make_mut(&mut self.rules)
+    }
+
+    pub(super) fn handler(&self) -> &H {
+        &self.handle
     }
 }
 
@@ -91,6 +112,11 @@ impl<H: Handle> Endpoint<H> {
     /// Ends the calls that would go on for ever, so that a server can stop.
     pub(super) fn end_lasting_calls(&self) {
         self.handle.end_lasting_calls();
+    }
+
+    /// Resolves when the calls are done whose clients may be gone.
+    pub(super) async fn detached_calls_ended(&self) {
+        self.detached.all_ended().await;
     }
 
     /// Answers one request. Dropping the future cancels the call behind it; so does dropping a body that streams.
@@ -114,8 +140,11 @@ impl<H: Handle> Endpoint<H> {
         let (caller, permit) = self.admit(&mut parts).await?;
         negotiate::check(&parts)?;
         let body = body::read(body, &parts.headers, self.rules.body).await?;
+        let header = |name| parts.headers.get(name);
+        tracing::debug!(method = ?header("mcp-method"), name = ?header("mcp-name"), bytes = body.len(), "received a message");
         let asked = Asked { body, principal: caller, headers: parts.headers, clock: Arc::clone(&self.clock) };
-        let mut response = exchange::respond(Arc::clone(&self.handle), asked, self.rules.keep_alive).await;
+        let mut response =
+            exchange::respond(Arc::clone(&self.handle), asked, &self.detached, self.rules.keep_alive).await;
         response.body_mut().hold(permit);
         Ok(response)
     }
@@ -135,7 +164,7 @@ impl<H: Handle> Endpoint<H> {
     }
 
     /// Adds the operator's headers; ours cannot be replaced.
-    fn finish(&self, mut response: Response<ResponseBody>) -> Response<ResponseBody> {
+    pub(super) fn finish(&self, mut response: Response<ResponseBody>) -> Response<ResponseBody> {
         for (name, value) in &self.rules.response_headers {
             response.headers_mut().entry(name).or_insert_with(|| value.clone());
         }

@@ -2,7 +2,7 @@
 //!
 //! Spec: `basic/transports/streamable-http#receiving-messages`. The call runs in the task that polls the response: no
 //! task is spawned and no channel opened for it. Its future owns all it needs, so it can move from the response that is
-//! awaited into the body that streams, and dropping either cancels it.
+//! awaited into the body that streams, and dropping either cancels it. Only what is done once runs in a task of its own.
 
 use std::{
     future::{self, poll_fn},
@@ -17,6 +17,7 @@ use http::{HeaderMap, Response, StatusCode};
 
 use super::{
     body::{ResponseBody, empty_response, event_response, json_response},
+    detached::Detached,
     endpoint::Handle,
     events::Events,
     outbox::{self, Outbox},
@@ -39,9 +40,18 @@ pub(super) struct Asked {
 }
 
 /// Answers the message; a stream is kept alive with a comment after so much silence.
-pub(super) async fn respond<H: Handle>(handle: Arc<H>, asked: Asked, keep_alive: Duration) -> Response<ResponseBody> {
+pub(super) async fn respond<H: Handle>(
+    handle: Arc<H>,
+    asked: Asked,
+    detached: &Detached,
+    keep_alive: Duration,
+) -> Response<ResponseBody> {
     let (outbox, said) = outbox::new();
+    let outlives_client = handle.outlives_client(&asked.headers);
     let mut call: Call = Box::pin(run(handle, asked, outbox));
+    if outlives_client {
+        call = detached.run(call);
+    }
     let reply = poll_fn(|task| match call.as_mut().poll(task) {
         Poll::Ready(reply) => Poll::Ready(Some(reply)),
         Poll::Pending => said.poll_any(task).map(|()| None),

@@ -285,6 +285,7 @@ fn millis(time: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt;
 
     fn claim(key: u8) -> Claim {
         let lifetime = Duration::from_secs(60);
@@ -299,23 +300,19 @@ mod tests {
         }
     }
 
+    /// What a step that waits for nothing gives.
+    fn now<T>(step: LedgerFuture<'_, T>) -> Result<T, LedgerError> {
+        step.now_or_never().expect("it waits for nothing")
+    }
+
     #[test]
     fn a_full_ledger_takes_no_more_claims_and_forgets_none() {
         let ledger = MemoryLedger::new().capacity(2 * ENTRY_BYTES + 10);
-        let step =
-            |change: &mut dyn FnMut(&mut Book) -> Result<bool, LedgerError>| ledger.update(|book, _| change(book));
-        let capacity = ledger.capacity;
         for key in [1, 2] {
-            assert!(step(&mut |book| book.claim(&claim(key), 0, capacity).map(|s| s == Standing::Claimed)).is_ok());
+            assert_eq!(now(ledger.claim(claim(key))).ok(), Some(Standing::Claimed));
         }
-        assert!(matches!(
-            step(&mut |book| book.claim(&claim(3), 0, capacity).map(|_| true)),
-            Err(LedgerError::Full(_))
-        ));
-        let settle = |response: &'static [u8]| {
-            let holder = Holder([1; 16]);
-            step(&mut |book| book.settle(EntryKey([1; 16]), holder, Settlement::Finished(response), capacity))
-        };
+        assert!(matches!(now(ledger.claim(claim(3))), Err(LedgerError::Full(_))));
+        let settle = |response| now(ledger.settle(EntryKey([1; 16]), Holder([1; 16]), Settlement::Finished(response)));
         assert!(matches!(settle(b"more than there is room for"), Err(LedgerError::Full(_))));
         assert_eq!(settle(b"short").ok(), Some(true), "what did not fit is still claimed");
         assert_eq!(ledger.len(), 2);
@@ -326,7 +323,7 @@ mod tests {
         let ledger = MemoryLedger::new().capacity(ENTRY_BYTES);
         for key in 0..100 {
             let ended = Claim { lifetime: Duration::ZERO, ..claim(key) };
-            assert!(ledger.update(|book, now| book.claim(&ended, now, ledger.capacity)).is_ok(), "entry {key}");
+            assert_eq!(now(ledger.claim(ended)).ok(), Some(Standing::Claimed), "entry {key}");
         }
     }
 }

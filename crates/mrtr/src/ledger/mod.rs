@@ -11,6 +11,8 @@
 mod contract;
 mod entry;
 mod memory;
+#[cfg(feature = "redis")]
+mod redis;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -23,6 +25,8 @@ use thiserror::Error;
 pub use contract::ledger_contract;
 pub use entry::{Claim, EntryKey, Holder, Settlement, Standing};
 pub use memory::MemoryLedger;
+#[cfg(feature = "redis")]
+pub use redis::RedisLedger;
 
 /// What a ledger's methods return.
 pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LedgerError>> + Send + 'a>>;

@@ -101,6 +101,13 @@ pub(super) fn version(headers: &dyn HeaderSource) -> Result<&str, RpcError> {
     read(headers, VERSION)
 }
 
+/// What a request without a body says it is about: its method, and the name or URI it names.
+#[cfg(feature = "http")]
+pub(super) fn about(headers: &dyn HeaderSource) -> Option<(Method, std::borrow::Cow<'_, str>)> {
+    let method = Method::parse(read(headers, METHOD).ok()?)?;
+    Some((method, decode_value(read(headers, NAME).ok()?)?))
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Encoding {
     Plain,

@@ -8,6 +8,8 @@ use serde_json::{Map, Value, json};
 use super::arguments::{InputSchema, OutputSchema};
 use super::builder::BuildError;
 use super::list::List;
+#[cfg(feature = "http")]
+use super::resource::Reader;
 use super::uri_template::UriTemplate;
 use super::{Prompt, Resource, ResourceTemplate, Tool};
 use crate::form::Form;
@@ -146,6 +148,13 @@ impl Offers {
             Method::Complete => self.can_complete,
             Method::Listen => false,
         }
+    }
+
+    /// What reads the resource at a URI: its own, or that of the first template that makes it.
+    #[cfg(feature = "http")]
+    pub(super) fn reader(&self, uri: &str) -> Option<&Reader> {
+        let template = || self.templates.iter().find(|template| template.rules.template.matches(uri).is_some());
+        self.resources.get(uri).map(|resource| &resource.reader).or_else(|| template().map(|found| &found.item.reader))
     }
 
     /// The capabilities that follow from what is offered. Spec: `schema#servercapabilities`.

@@ -14,9 +14,13 @@ use super::answer::Answer;
 use super::call::{Call, Ended, Leg, Start};
 use super::claim::Turn;
 use super::counters::add;
+#[cfg(feature = "http")]
+use super::headers::{self, HeaderSource};
 use crate::flow::{Context, Handling, Journal, RoundEnd};
 use crate::ledger::{Claim, EntryKey, Holder};
 use crate::seal::{Binding, Claims, Digest};
+#[cfg(feature = "http")]
+use crate::wire::Method;
 use crate::wire::{Request, RpcError, json};
 
 /// Which legs are done once.
@@ -117,6 +121,23 @@ impl Dispatch {
             lifetime,
             takes_over: false,
         }))
+    }
+
+    /// Whether a request with these headers is for something that is done once. What they say is checked against the body
+    /// later, so who lies gains nothing.
+    #[cfg(feature = "http")]
+    pub(crate) fn is_done_once(&self, headers: &dyn HeaderSource) -> bool {
+        if self.ledger.is_none() {
+            return false;
+        }
+        let Some((method, name)) = headers::about(headers) else { return false };
+        let once = match method {
+            Method::CallTool => self.offers.tools.get(&*name).map(|tool| tool.item.once),
+            Method::GetPrompt => self.offers.prompts.get(&*name).map(|prompt| prompt.item.once),
+            Method::ReadResource => self.offers.reader(&name).map(|reader| reader.once),
+            _ => None,
+        };
+        once.is_some_and(|once| once != Once::Never)
     }
 
     /// Runs a leg that is done once, or finds what came of it.

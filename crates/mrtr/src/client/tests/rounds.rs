@@ -13,15 +13,14 @@ async fn a_result_without_questions_ends_the_call() {
     let output = call(&server, Responders::new()).await.unwrap();
     assert_eq!(output.text(), "Deployed.");
     assert!(!output.is_error());
-    assert_eq!(
-        server.sent(),
-        [concat!(
-            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"deploy","arguments":{"service":"api"},"#,
-            r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
-            r#""io.modelcontextprotocol/clientInfo":{"name":"mrtr","version":"0.1.0"},"#,
-            r#""io.modelcontextprotocol/clientCapabilities":{}}}}"#
-        )]
+    let key = server.sent_params()[0]["_meta"]["mrtr/idempotencyKey"].as_str().unwrap().to_owned();
+    let expected = concat!(
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"deploy","arguments":{"service":"api"},"#,
+        r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
+        r#""io.modelcontextprotocol/clientInfo":{"name":"mrtr","version":"0.1.0"},"#,
+        r#""io.modelcontextprotocol/clientCapabilities":{},"mrtr/idempotencyKey":"KEY"}}}"#
     );
+    assert_eq!(server.sent(), [expected.replace("KEY", &key)]);
 }
 
 #[tokio::test]
@@ -185,6 +184,45 @@ async fn the_users_time_is_not_the_servers() {
     let client = server.client(Responders::new().form(slow)).server_timeout(Duration::from_secs(60));
     let output = client.call_tool("t", json!({})).await.unwrap();
     assert!(output.rounds.iter().all(|round| round.elapsed < Duration::from_secs(1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_did_nothing_and_may_be_asked_again_is() {
+    let down = || error(-32603, "later", &json!({ "reason": "ledger_unavailable", "retryable": true }));
+    let server = Playback::new([down(), asks(&json!({ "confirm": form() }), Some("s")), down(), down(), done("Paid.")]);
+    let start = Instant::now();
+    assert_eq!(call(&server, yes()).await.unwrap().text(), "Paid.");
+    assert_eq!(start.elapsed(), Duration::from_millis(250 + 250 + 500));
+    let sent = server.sent_params();
+    assert_eq!((&sent[0], &sent[2]), (&sent[1], &sent[4]), "the same request again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_never_ready_is_given_up() {
+    let down = || error(-32603, "later", &json!({ "retryable": true }));
+    let server = Playback::new(std::iter::repeat_with(down).take(20));
+    let failure = call(&server, yes()).await.unwrap_err().to_string();
+    assert!(failure.contains("later"), "{failure}");
+    assert_eq!(server.sent().len(), 8);
+}
+
+#[tokio::test]
+async fn an_operation_has_one_idempotency_key_and_another_one_another() {
+    let keys = async || {
+        let server = Playback::new([asks(&json!({ "confirm": form() }), Some("s")), done("")]);
+        call(&server, yes()).await.unwrap();
+        server.sent_params().iter().map(|params| params["_meta"]["mrtr/idempotencyKey"].clone()).collect::<Vec<_>>()
+    };
+    let (first, second) = (keys().await, keys().await);
+    assert!(first[0].as_str().is_some_and(|key| key.len() == 22) && first[0] == first[1], "{first:?}");
+    assert_ne!(first[0], second[0]);
+    let server = Playback::new([done("")]);
+    let own = json!({ "name": "t", "_meta": { "mrtr/idempotencyKey": "order-1" } });
+    server.client(yes()).call("tools/call", own).await.unwrap();
+    assert_eq!(server.sent_params()[0]["_meta"]["mrtr/idempotencyKey"], "order-1");
+    let server = Playback::new([done("")]);
+    server.client(yes()).call("tools/list", json!({})).await.unwrap();
+    assert_eq!(server.sent_params()[0]["_meta"].get("mrtr/idempotencyKey"), None);
 }
 
 #[tokio::test(start_paused = true)]

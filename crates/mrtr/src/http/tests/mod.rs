@@ -2,6 +2,7 @@
 
 mod auth;
 mod cancel;
+mod detached;
 #[cfg(feature = "jwt")]
 mod issuer;
 #[cfg(feature = "jwt")]
@@ -10,6 +11,7 @@ mod jwks;
 mod jwt;
 mod limits;
 mod mount;
+mod probes;
 mod refusals;
 mod shutdown;
 mod sockets;
