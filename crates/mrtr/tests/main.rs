@@ -4,6 +4,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "json!(..) reads better without a borrow")]
 
 mod attacks;
+mod authors;
 mod cases;
 mod clients;
 mod completion;
@@ -35,5 +36,6 @@ mod stdio;
 mod subscriptions;
 mod threads;
 mod tools;
+mod torture;
 mod waits;
 mod world;

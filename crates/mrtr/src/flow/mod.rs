@@ -24,6 +24,8 @@ mod outcome;
 mod replay;
 mod round;
 mod wait;
+#[cfg(feature = "testing")]
+mod watch;
 
 pub use ask::{Ask, AskOutcome, Question};
 pub use client_info::ClientInfo;
@@ -40,3 +42,5 @@ pub use outcome::Outcome;
 pub(crate) use replay::Suspension;
 pub(crate) use round::{Fault, Round};
 pub use wait::Until;
+#[cfg(feature = "testing")]
+pub(crate) use watch::Watch;
