@@ -16,7 +16,6 @@ mod laws;
 mod limits;
 mod lists;
 mod offers;
-#[cfg(feature = "testing")]
 mod once;
 mod prompts;
 mod properties;
@@ -24,7 +23,7 @@ mod properties;
 mod properties_client;
 mod protocol;
 mod questions;
-#[cfg(all(feature = "redis", feature = "testing"))]
+#[cfg(feature = "redis")]
 mod redis;
 mod regression;
 mod replay;

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use mrtr::ledger::{Claim, EntryKey, Holder, Ledger, LedgerError, RedisLedger, Settlement, Standing, ledger_contract};
+use mrtr::ledger::{Claim, EntryKey, Holder, Ledger, LedgerError, RedisLedger, Settlement, Standing};
+use mrtr::testing::ledger_contract;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// A Redis of this test's own, on a free port and in a directory of its own.

@@ -29,6 +29,7 @@ mod watch;
 
 pub use ask::{Ask, AskOutcome, Question};
 pub use client_info::ClientInfo;
+pub(crate) use clock::give_way;
 pub use clock::{Clock, Sleep, SystemClock};
 pub use context::Context;
 pub(crate) use drive::{Drive, Handling, RoundEnd, guarded};

@@ -13,6 +13,8 @@ use std::task::{Poll, Wake, Waker};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::value::RawValue;
 
+#[cfg(feature = "testing")]
+use super::clock::give_way;
 use super::journal::{Journal, Kind, State};
 use super::notices::Notices;
 use super::replay::{Begun, CallId, Phase, Replay, Suspension};
@@ -378,20 +380,6 @@ impl Core {
             self.due.extend(self.runner.clone());
         }
     }
-}
-
-/// Is pending once.
-#[cfg(feature = "testing")]
-async fn give_way() {
-    let mut gave_way = false;
-    poll_fn(|task| {
-        if std::mem::replace(&mut gave_way, true) {
-            return Poll::Ready(());
-        }
-        task.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 /// The handler's own waker: takes note that it was used, and passes it on.

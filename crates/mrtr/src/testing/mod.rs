@@ -34,6 +34,10 @@
 //! [`torture`] loses replies, repeats requests, forks states, changes questions, lets states expire, rotates keys,
 //! refuses, leaves out answers and answers badly, in every round, and reports every effect that happened twice.
 //!
+//! # Ledgers
+//!
+//! [`ledger_contract`] puts a [`Ledger`](crate::ledger::Ledger) of your own through all it has to keep to.
+//!
 //! # Runtimes
 //!
 //! Plain `#[test]` functions will do, for nothing here needs a runtime. A handler that needs tokio (its timers, its
@@ -72,6 +76,7 @@ mod stage;
 mod trial;
 mod vary;
 
+pub use crate::ledger::contract::ledger_contract;
 pub use clock::HandClock;
 pub use effects::Effects;
 pub use flow::{Flow, Scene};
