@@ -76,7 +76,7 @@ fn what_cannot_be_shown_says_what_to_do() {
 
 #[test]
 fn a_handle_to_a_spilled_state_tells_where_that_is_kept() {
-    let handle = crate::seal::Spilled::new([0xab; 16], "m1.state").seal(&keys(), [0; NONCE_LEN]);
+    let handle = Spilled::new([0xab; 16], "m1.state").seal(&keys(), [0; NONCE_LEN]);
     let inspected = keys().inspect(&handle).expect("its own seal");
     assert_eq!(inspected.content, Content::Spilled { at: "ab".repeat(16) });
     assert_eq!(inspected.content.to_string(), "spilled state");
