@@ -195,3 +195,24 @@ async fn main() -> Result<(), ServeError> {
     let port = std::env::args().skip_while(|argument| argument != "--port").nth(1).unwrap_or_else(|| "8080".into());
     server().serve_http(format!("127.0.0.1:{port}")).await
 }
+
+#[cfg(test)]
+mod tests {
+    use mrtr::testing::{Script, torture};
+
+    use super::*;
+
+    #[test]
+    fn every_tool_that_asks_comes_to_an_end_whatever_happens() {
+        let everything = json!({ "name": "db-1", "email": "ann@example.com", "site": "https://example.com",
+            "day": "2026-02-28", "count": 3, "ratio": 1.5, "agree": true, "size": "small", "color": "red",
+            "extras": ["backup"] });
+        let script = || Script::new(json!({}));
+        torture(|_| Tool::new("every_field", every_field), &script().answer("everything", everything)).assert_clean();
+        torture(|_| Tool::new("even", even), &script().answer("even", json!({ "number": 4 }))).assert_clean();
+        torture(|_| Tool::new("visit", visit), &script()).assert_clean();
+        torture(|_| Tool::new("come_back", come_back), &script()).assert_clean();
+        let tone = script().answer("tone", json!({ "tone": "kind" }));
+        torture(|_| Tool::new("step_by_step", step_by_step), &tone).assert_clean();
+    }
+}

@@ -36,3 +36,18 @@ async fn main() -> Result<(), ServeError> {
     let delete = Tool::new("delete", delete).description("Delete a file, after the user confirms");
     Server::new("files", "1.0.0").tool(delete).serve_stdio().await
 }
+
+#[cfg(test)]
+mod tests {
+    use mrtr::testing::{Script, torture};
+    use serde_json::json;
+
+    use super::*;
+
+    /// Whatever goes wrong the call comes to an end, and nothing is deleted that was refused.
+    #[test]
+    fn it_comes_to_an_end_whatever_happens() {
+        let script = Script::new(json!({ "path": "a.txt" })).answer("confirm", json!({ "confirm": true }));
+        torture(|_| Tool::new("delete", delete), &script).assert_clean();
+    }
+}

@@ -199,6 +199,13 @@ fn a_script_that_does_not_get_through_says_so_and_nothing_else_is_tried() {
 }
 
 #[test]
+fn a_script_whose_answer_the_tool_does_not_take_is_not_clean() {
+    let script = Script::new(json!({ "order": 7 })).answer("confirm", json!({ "sure": "perhaps" }));
+    let report = torture(|bank| tool(bank, decent), &script).to_string();
+    assert!(report.contains(r#"the script's answer to "confirm" is taken; it is"#), "{report}");
+}
+
+#[test]
 fn a_tool_that_remembers_an_operation_in_its_memory_is_found_out() {
     use std::collections::BTreeSet;
     use std::sync::{Arc, Mutex};

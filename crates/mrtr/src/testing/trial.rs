@@ -1,6 +1,8 @@
 //! A tool put through everything that can happen to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
 
 use super::effects::Named;
 use super::faults;
@@ -66,6 +68,16 @@ pub fn torture(tool: impl Fn(&Effects) -> Tool, script: &Script) -> Report {
     torture.report
 }
 
+/// Forms that are asked once more, though each is always answered the same, and what they say then.
+fn asked_again(trail: &Trail) -> BTreeMap<String, String> {
+    let mut asked = BTreeSet::new();
+    let questions = trail.iter().flat_map(|(_, reply)| reply.questions());
+    let forms = questions.filter(|(_, question)| Kind::of(question) == Kind::Form);
+    let again = forms.filter(|(key, _)| !asked.insert(key.clone()));
+    let message = |question: &Value| question["params"]["message"].as_str().unwrap_or_default().to_owned();
+    again.map(|(key, question)| (key.clone(), message(question))).collect()
+}
+
 struct Torture<'t> {
     build: &'t dyn Fn(&Effects) -> Tool,
     script: &'t Script,
@@ -89,6 +101,10 @@ impl Torture<'_> {
         for key in self.script.keys().filter(|key| !asked(key)) {
             let expected = format!("{key:?} is asked, which the script answers");
             self.note(Problem::Unexpected { expected, got: "is never asked".to_owned() });
+        }
+        for (key, message) in asked_again(&trail) {
+            let expected = format!("the script's answer to {key:?} is taken");
+            self.note(Problem::Unexpected { expected, got: format!("is asked again: {message}") });
         }
         match trail.last().map(|(_, reply)| (reply.end(), reply.to_string())) {
             None => {}
