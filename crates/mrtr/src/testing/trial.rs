@@ -73,7 +73,7 @@ fn asked_again(trail: &Trail) -> BTreeMap<String, String> {
     let mut asked = BTreeSet::new();
     let questions = trail.iter().flat_map(|(_, reply)| reply.questions());
     let forms = questions.filter(|(_, question)| Kind::of(question) == Kind::Form);
-    let again = forms.filter(|(key, _)| !asked.insert(key.clone()));
+    let again = forms.filter(|(key, _)| !asked.insert(String::clone(key)));
     let message = |question: &Value| question["params"]["message"].as_str().unwrap_or_default().to_owned();
     again.map(|(key, question)| (key.clone(), message(question))).collect()
 }
