@@ -62,8 +62,9 @@ impl<C> RedisLedger<C> {
         Self { connection, prefix: "mrtr:".to_owned() }
     }
 
-    /// What the keys begin with; default `mrtr:`. Services with different keys or audiences may share one prefix: entries
-    /// of one are never taken for another's.
+    /// What the keys begin with; default `mrtr:`. Services with different audiences may share one prefix: entries of one are
+    /// never taken for another's. Two of one audience with different keys need prefixes of their own: the same idempotency
+    /// key would be one entry, which the other one cannot read.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
