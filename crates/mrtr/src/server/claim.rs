@@ -160,13 +160,18 @@ impl Dispatch {
     /// The claim was lost while the work was done: another request may have done it over, and its answer is the one. An
     /// entry the ledger has forgotten is made again, so that a repetition finds it.
     async fn overtaken(&self, claim: &Claim, clock: &dyn Clock, settlement: Settlement<'_>, answer: Answer) -> Answer {
+        let claim = Claim { takes_over: false, holder: Holder(rand::random()), ..claim.clone() };
+        let ledger = self.ledger.as_ref().expect("what is done once is built with a ledger");
+        let standing = self.ask_ledger(clock, ledger.claim(claim.clone())).await;
+        if matches!(&standing, Ok(Standing::Finished(record)) if settlement == Settlement::Finished(record)) {
+            // It was settled at the first try, whose reply was lost.
+            return answer;
+        }
         error!(
             "a claim was lost while its work went on; was this process stopped for longer than a lease, or has the \
              ledger forgotten its entries?"
         );
-        let claim = Claim { takes_over: false, holder: Holder(rand::random()), ..claim.clone() };
-        let ledger = self.ledger.as_ref().expect("what is done once is built with a ledger");
-        match self.ask_ledger(clock, ledger.claim(claim.clone())).await {
+        match standing {
             Ok(Standing::Finished(record)) => self.answered(&claim, record),
             Ok(Standing::Claimed) => {
                 let settled = self.ask_ledger(clock, ledger.settle(claim.key, claim.holder, settlement)).await;
