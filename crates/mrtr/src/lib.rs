@@ -49,8 +49,8 @@
 //! # Features
 //!
 //! `http` (default) serves over Streamable HTTP; `jwt` adds to it an authenticator for access tokens that are JSON Web
-//! Tokens; `stdio` serves over stdin and stdout; `client` calls servers; `testing` has what authors test their tools
-//! with. Without any, the engine is left: it does no I/O and needs no runtime.
+//! Tokens; `stdio` serves over stdin and stdout; `client` calls servers; `redis` has the ledger a fleet shares; `testing`
+//! what authors test their tools with. Without any, the engine is left: it does no I/O and needs no runtime.
 
 #![cfg_attr(
     not(all(feature = "http", feature = "stdio", feature = "client", feature = "jwt", feature = "testing")),

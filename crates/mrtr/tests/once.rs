@@ -1,6 +1,7 @@
 //! What is done once: repeated, forked and torn-off legs, over a ledger that works and ones that do not.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -414,44 +415,114 @@ fn a_ledger_that_is_down_full_slow_or_answers_rubbish_fails_closed() {
     }
 }
 
-/// A ledger that works until it has something to settle.
-struct CannotSettle(MemoryLedger);
+/// A ledger in memory that fails at one kind of step, for as long as it is told to.
+struct Partly {
+    ledger: MemoryLedger,
+    fails: AtomicU8,
+}
 
-impl Ledger for CannotSettle {
+const NOTHING: u8 = 0;
+const SETTLING: u8 = 1;
+/// The step is done; its reply is lost.
+const TAKING_OVER: u8 = 2;
+/// The entry is lost meanwhile.
+const REMEMBERING: u8 = 3;
+
+impl Partly {
+    fn at(&self, step: u8) -> bool {
+        self.fails.load(Ordering::SeqCst) == step
+    }
+
+    /// Two instances with this tool and such a ledger.
+    fn fleet(fails: u8, tool: Tool) -> (Arc<Self>, World) {
+        let clock = HandClock::new();
+        let ledger = MemoryLedger::new().clock(clock.clone());
+        let ledger = Arc::new(Self { ledger, fails: AtomicU8::new(fails) });
+        let setup =
+            |server: Server| server.tool(tool.clone()).ledger(ledger.clone()).clock(clock.clone() as Arc<dyn Clock>);
+        let mut world = World::of(setup);
+        world.clock = clock;
+        (ledger, world)
+    }
+}
+
+impl Ledger for Partly {
     fn claim(&self, claim: Claim) -> LedgerFuture<'_, Standing> {
-        self.0.claim(claim)
+        let is_lost = claim.takes_over && self.at(TAKING_OVER);
+        let claimed = self.ledger.claim(claim);
+        if !is_lost {
+            return claimed;
+        }
+        Box::pin(async move { claimed.await.and(Err(LedgerError::Unavailable("connection reset".to_owned()))) })
     }
     fn renew(&self, key: EntryKey, holder: Holder, lease: Duration) -> LedgerFuture<'_, bool> {
-        self.0.renew(key, holder, lease)
+        self.ledger.renew(key, holder, lease)
     }
-    fn settle<'a>(&'a self, _: EntryKey, _: Holder, _: Settlement<'a>) -> LedgerFuture<'a, bool> {
-        Box::pin(async { Err(LedgerError::Unavailable("connection reset".to_owned())) })
+    fn settle<'a>(&'a self, key: EntryKey, holder: Holder, settlement: Settlement<'a>) -> LedgerFuture<'a, bool> {
+        if self.at(SETTLING) {
+            return Box::pin(async { Err(LedgerError::Unavailable("connection reset".to_owned())) });
+        }
+        if self.at(REMEMBERING) {
+            self.fails.store(NOTHING, Ordering::SeqCst);
+            let lost = self.ledger.settle(key, holder, Settlement::Released);
+            return Box::pin(async move { lost.await.map(|_| false) });
+        }
+        self.ledger.settle(key, holder, settlement)
     }
     fn keep<'a>(&'a self, key: EntryKey, value: &'a [u8], lifetime: Duration) -> LedgerFuture<'a, ()> {
-        self.0.keep(key, value, lifetime)
+        self.ledger.keep(key, value, lifetime)
     }
     fn kept(&self, key: EntryKey) -> LedgerFuture<'_, Option<Vec<u8>>> {
-        self.0.kept(key)
+        self.ledger.kept(key)
     }
     fn check(&self) -> LedgerFuture<'_, ()> {
-        self.0.check()
+        self.ledger.check()
     }
 }
 
 #[test]
 fn an_answer_that_cannot_be_written_down_still_reaches_its_caller_and_is_not_made_again() {
     let effects = Effects::default();
-    let clock = HandClock::new();
-    let ledger = Arc::new(CannotSettle(MemoryLedger::new().clock(clock.clone())));
-    let mut world = World::of(|server| {
-        server.tool(refund(&effects).once()).ledger(ledger.clone()).clock(clock.clone() as Arc<dyn Clock>)
-    });
-    world.clock = clock;
+    let (_, world) = Partly::fleet(SETTLING, refund(&effects).once());
     let asked = world.call("refund", json!({})).asks(&["confirm"]);
     asked.respond(yes()).finishes("paid 1");
     world.clock.advance(Duration::from_secs(10));
     asked.respond(yes()).errors(OUTCOME_UNKNOWN.into());
     assert_eq!(effects.count("paid"), 1);
+}
+
+#[test]
+fn an_entry_that_was_lost_while_the_handler_ran_is_made_again() {
+    let effects = Effects::default();
+    let (_, world) = Partly::fleet(REMEMBERING, refund(&effects).once());
+    let asked = world.call("refund", json!({})).asks(&["confirm"]);
+    asked.respond(yes()).finishes("paid 1");
+    asked.respond(yes()).finishes("paid 1");
+    assert_eq!(effects.count("paid"), 1);
+}
+
+#[test]
+fn a_take_over_whose_reply_is_lost_does_not_forget_that_somebody_had_begun() {
+    let effects = Effects::default();
+    let begun = effects.clone();
+    let handler = move |_: NoArguments, cx: Context| {
+        let begun = begun.clone();
+        async move {
+            cx.elicit::<NoArguments>("confirm", "Refund 5?").await?;
+            begun.happen("paid");
+            panic!("the instance dies");
+            #[expect(unreachable_code, reason = "it says what the handler returns")]
+            Ok::<String, ToolError>(String::new())
+        }
+    };
+    let tool = Tool::new("refund", handler).on_unknown(async |_: NoArguments, _: Context| Ok(Some("found")));
+    let (ledger, world) = Partly::fleet(TAKING_OVER, tool);
+    let asked = world.call("refund", json!({})).asks(&["confirm"]);
+    asked.respond(yes()).errors(-32603);
+    assert_eq!(asked.respond(yes()).errors(-32603)["data"]["reason"], "ledger_unavailable");
+    ledger.fails.store(NOTHING, Ordering::SeqCst);
+    asked.respond(yes()).finishes("found");
+    assert_eq!(effects.count("paid"), 1, "it is looked up, not done again");
 }
 
 /// Asks for a note, then for a confirmation.
@@ -509,7 +580,9 @@ fn a_state_larger_than_what_may_be_spilled_is_a_clear_error() {
 fn a_ledger_that_is_down_keeps_no_state_and_says_so() {
     let world = World::of(|server| server.tool(note()).spill_states(100_000).ledger(Faulty(|_| Fault::Down)));
     let refused = world.call("note", json!({})).respond(long_note(20_000));
-    assert_eq!(refused.errors(-32603)["data"]["retryable"], true);
+    let error = refused.errors(-32603);
+    assert_eq!((refused.status, &error["data"]["reason"]), (503, &json!("state_not_kept")), "{error}");
+    assert!(error["data"]["retryable"].is_null(), "what the handler did would be done again: {error}");
 }
 
 #[test]

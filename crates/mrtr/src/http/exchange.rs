@@ -20,6 +20,7 @@ use super::{
     detached::Detached,
     endpoint::Handle,
     events::Events,
+    limits::Permit,
     outbox::{self, Outbox},
 };
 use crate::{
@@ -37,6 +38,8 @@ pub(super) struct Asked {
     pub(super) headers: HeaderMap,
     pub(super) principal: Option<Principal>,
     pub(super) clock: Arc<dyn Clock>,
+    /// The call counts as open while it is at work, whether or not its client still waits.
+    pub(super) open: Option<Arc<Permit>>,
 }
 
 /// Answers the message; a stream is kept alive with a comment after so much silence.
@@ -64,9 +67,8 @@ pub(super) async fn respond<H: Handle>(
 }
 
 async fn run<H: Handle>(handle: Arc<H>, asked: Asked, outbox: Arc<Outbox>) -> Reply {
-    let incoming =
-        Incoming::new(&asked.body).headers(&asked.headers).principal(asked.principal).clock(asked.clock).outlet(outbox);
-    handle.handle(incoming).await
+    let Asked { body, headers, principal, clock, open: _open } = asked;
+    handle.handle(Incoming::new(&body).headers(&headers).principal(principal).clock(clock).outlet(outbox)).await
 }
 
 fn whole(reply: Reply) -> Response<ResponseBody> {

@@ -259,7 +259,7 @@ impl Ledger for MemoryLedger {
         Box::pin(ready(Ok(())))
     }
 
-    /// A claim of this process is let go when its work is torn off, so waiting for the lease is not needed.
+    /// A claim of this process is let go when its work is torn off, so this does not wait for the lease.
     fn changed(&self, key: EntryKey) -> Option<LedgerFuture<'_, ()>> {
         Some(Box::pin(poll_fn(move |task| {
             if self.update(|book, _| book.is_changed(key, task.waker())) { Poll::Ready(Ok(())) } else { Poll::Pending }

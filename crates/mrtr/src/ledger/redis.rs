@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig};
-use redis::{Client, ErrorKind, FromRedisValue, RedisError, Script, Value};
+use redis::{Client, ConnectionAddr, ErrorKind, FromRedisValue, RedisError, Script, Value};
 use tracing::debug;
 
 use super::{Claim, EntryKey, Holder, Ledger, LedgerError, LedgerFuture, Settlement, Standing};
@@ -22,7 +22,8 @@ use super::{Claim, EntryKey, Holder, Ledger, LedgerError, LedgerFuture, Settleme
 /// ```
 ///
 /// The connection is made when it is first needed, inside a tokio runtime, shared by everything the instance does, and
-/// made again after it broke. `rediss://` is TLS with the platform's certificates. For a cluster, a pool or anything
+/// made again after it broke. `rediss://` is TLS with the platform's certificates, and with ring where the program has not
+/// installed a crypto provider for rustls. For a cluster, a pool or anything
 /// else that is a connection there is [`over`](Self::over).
 ///
 /// # Security
@@ -46,6 +47,9 @@ impl RedisLedger {
         let no_address =
             |_| LedgerError::Unavailable("the address is not redis://host:port/db or rediss://..".to_owned());
         let client = Client::open(url).map_err(no_address)?;
+        if matches!(client.get_connection_info().addr(), ConnectionAddr::TcpTls { .. }) {
+            choose_crypto();
+        }
         let config = ConnectionManagerConfig::new()
             .set_connection_timeout(Some(Duration::from_secs(2)))
             .set_response_timeout(Some(Duration::from_secs(5)))
@@ -62,8 +66,9 @@ impl<C> RedisLedger<C> {
         Self { connection, prefix: "mrtr:".to_owned() }
     }
 
-    /// What the keys begin with; default `mrtr:`. Services with different keys or audiences may share one prefix: entries
-    /// of one are never taken for another's.
+    /// What the keys begin with; default `mrtr:`. Services with different audiences may share one prefix: entries of one are
+    /// never taken for another's. Two of one audience with different keys need prefixes of their own: the same idempotency
+    /// key would be one entry, which the other one cannot read.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
@@ -196,6 +201,15 @@ where
                 debug!("a claim that was torn off is left to its lease: {error}");
             }
         });
+    }
+}
+
+/// The redis crate takes the process's TLS provider. rustls chooses one by itself at the first connection, and panics where
+/// a program has two of them built in: so what is chosen is ring, unless the program chose before.
+fn choose_crypto() {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // Who fails here was overtaken by somebody else's choice.
+        let _ = rustls::crypto::ring::default_provider().install_default();
     }
 }
 

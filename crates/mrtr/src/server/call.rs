@@ -125,9 +125,13 @@ impl Dispatch {
         match self.play(leg, &claims, journal, start).await {
             Err(answer) => Ended { answer, is_known: true },
             Ok(RoundEnd::Finished(result)) => Ended { answer: finish(result), is_known: true },
-            Ok(RoundEnd::Suspended(suspension)) => {
-                Ended { answer: self.suspend(method, claims, suspension, &*clock).await, is_known: true }
-            }
+            Ok(RoundEnd::Suspended(suspension)) => match self.suspend(method, claims, suspension, &*clock).await {
+                Ok(answer) => Ended { answer, is_known: true },
+                Err(failure) => {
+                    self.ledger_failed(&failure);
+                    Ended { answer: Err(RpcError::state_not_kept()), is_known: false }
+                }
+            },
             Ok(RoundEnd::Failed(fault)) => {
                 let is_known = matches!(fault, Fault::MissingCapability(_));
                 Ended { answer: Err(self.failed(fault)), is_known }

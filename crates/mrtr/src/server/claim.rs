@@ -34,6 +34,8 @@ pub(super) struct Held {
     ledger: Arc<dyn Ledger>,
     claim: Claim,
     clock: Arc<dyn Clock>,
+    /// How long the ledger may take to renew it.
+    patience: Duration,
     is_settled: bool,
 }
 
@@ -58,13 +60,14 @@ impl Dispatch {
         let ledger = self.ledger.as_ref().expect("what is done once is built with a ledger");
         let timed = clock.sleep(Duration::ZERO).is_some();
         let claim = Claim { lease: if timed { claim.lease } else { UNTIMED_LEASE }, ..claim };
-        let give_up = clock.now() + self.limits.handler_time + claim.lease;
+        // Too far away for the clock is never.
+        let give_up = clock.now().checked_add(self.limits.handler_time.saturating_add(claim.lease));
         let mut pause = FIRST_PAUSE;
         loop {
             match self.claim(ledger, &claim, &**clock).await? {
                 Standing::Claimed => {
-                    let (ledger, clock) = (Arc::clone(ledger), Arc::clone(clock));
-                    return Ok(Turn::Ours(Held { ledger, claim, clock, is_settled: false }));
+                    let (ledger, clock, patience) = (Arc::clone(ledger), Arc::clone(clock), self.limits.ledger_time);
+                    return Ok(Turn::Ours(Held { ledger, claim, clock, patience, is_settled: false }));
                 }
                 Standing::Finished(record) => return Ok(Turn::Answered(self.answered(&claim, record))),
                 Standing::Gone { operation } => return Ok(Turn::Gone { operation }),
@@ -73,7 +76,9 @@ impl Dispatch {
                     add(&self.tally.forks_refused, 1);
                     return Err(RpcError::already_used());
                 }
-                Standing::Held(_) if clock.now() >= give_up => return Err(RpcError::still_at_work()),
+                Standing::Held(_) if give_up.is_some_and(|end| clock.now() >= end) => {
+                    return Err(RpcError::still_at_work());
+                }
                 Standing::Held(left) => {
                     let is_back = match ledger.changed(claim.key) {
                         Some(changed) => changed.await.is_ok(),
@@ -89,8 +94,9 @@ impl Dispatch {
         }
     }
 
-    /// One claim, tried again while the ledger is only out of reach for a moment. What cannot be sure is released:
-    /// nothing was begun.
+    /// One claim, tried again while the ledger is only out of reach for a moment. One that may have arrived all the same
+    /// is given back: nothing was begun. A take-over leaves the entry as it found it, gone: released, it would be
+    /// forgotten that somebody else had begun.
     async fn claim(&self, ledger: &Arc<dyn Ledger>, claim: &Claim, clock: &dyn Clock) -> Result<Standing, RpcError> {
         let mut failure = None;
         for _ in 0..TRIES {
@@ -107,7 +113,8 @@ impl Dispatch {
                 pause.await;
             }
         }
-        let _ = self.ask_ledger(clock, ledger.settle(claim.key, claim.holder, Settlement::Released)).await;
+        let back = if claim.takes_over { Settlement::Abandoned } else { Settlement::Released };
+        let _ = self.ask_ledger(clock, ledger.settle(claim.key, claim.holder, back)).await;
         Err(self.ledger_failed(&failure.unwrap_or_else(|| LedgerError::Unavailable("it was not asked".to_owned()))))
     }
 
@@ -137,7 +144,7 @@ impl Dispatch {
         for _ in 0..TRIES {
             match self.ask_ledger(clock, ledger.settle(claim.key, claim.holder, settlement)).await {
                 Ok(true) => return answer,
-                Ok(false) => return self.overtaken(claim, clock, answer).await,
+                Ok(false) => return self.overtaken(claim, clock, settlement, answer).await,
                 Err(error) => failure = Some(error),
             }
             if let Some(pause) = clock.sleep(LONGEST_PAUSE) {
@@ -150,31 +157,34 @@ impl Dispatch {
         answer
     }
 
-    /// The claim was lost while the work was done: another request may have done it over, and its answer is the one.
-    async fn overtaken(&self, claim: &Claim, clock: &dyn Clock, answer: Answer) -> Answer {
-        error!("a claim was lost while its work went on; was this process stopped for longer than a lease?");
+    /// The claim was lost while the work was done: another request may have done it over, and its answer is the one. An
+    /// entry the ledger has forgotten is made again, so that a repetition finds it.
+    async fn overtaken(&self, claim: &Claim, clock: &dyn Clock, settlement: Settlement<'_>, answer: Answer) -> Answer {
         let claim = Claim { takes_over: false, holder: Holder(rand::random()), ..claim.clone() };
         let ledger = self.ledger.as_ref().expect("what is done once is built with a ledger");
-        match self.ask_ledger(clock, ledger.claim(claim.clone())).await {
+        let standing = self.ask_ledger(clock, ledger.claim(claim.clone())).await;
+        if matches!(&standing, Ok(Standing::Finished(record)) if settlement == Settlement::Finished(record)) {
+            // It was settled at the first try, whose reply was lost.
+            return answer;
+        }
+        error!(
+            "a claim was lost while its work went on; was this process stopped for longer than a lease, or has the \
+             ledger forgotten its entries?"
+        );
+        match standing {
             Ok(Standing::Finished(record)) => self.answered(&claim, record),
+            Ok(Standing::Claimed) => {
+                let settled = self.ask_ledger(clock, ledger.settle(claim.key, claim.holder, settlement)).await;
+                let _ = settled.map_err(|error| self.ledger_failed(&error));
+                answer
+            }
             _ => answer,
         }
     }
 
     /// Bounds the ledger's time, where the clock has timers.
     pub(super) async fn ask_ledger<T>(&self, clock: &dyn Clock, step: LedgerFuture<'_, T>) -> Result<T, LedgerError> {
-        let (mut step, mut timer) = (step, None);
-        poll_fn(|task| {
-            if let Poll::Ready(done) = step.as_mut().poll(task) {
-                return Poll::Ready(done);
-            }
-            let timer = timer.get_or_insert_with(|| clock.sleep(self.limits.ledger_time));
-            match timer.as_mut().map(|timer| timer.as_mut().poll(task)) {
-                Some(Poll::Ready(())) => Poll::Ready(Err(LedgerError::Slow(self.limits.ledger_time))),
-                _ => Poll::Pending,
-            }
-        })
-        .await
+        within(self.limits.ledger_time, clock, step).await
     }
 
     /// Says in the log what is wrong with the ledger; the caller may come again.
@@ -200,7 +210,8 @@ impl Held {
         let Claim { key, holder, lease, .. } = self.claim;
         while let Some(third) = self.clock.sleep(lease / 3) {
             third.await;
-            match self.ledger.renew(key, holder, lease).await {
+            // A step that hangs must not be the last: the lease would run out under a handler that is at work.
+            match within(self.patience, &*self.clock, self.ledger.renew(key, holder, lease)).await {
                 Ok(true) => {}
                 Ok(false) => warn!("the claim of a leg was lost while its handler is at work"),
                 Err(error) => warn!("the claim of a leg cannot be renewed: {error}"),
@@ -218,6 +229,22 @@ impl Drop for Held {
             self.ledger.let_go(self.claim.key, self.claim.holder);
         }
     }
+}
+
+/// A step of a ledger, for so long at most where the clock has timers.
+async fn within<T>(limit: Duration, clock: &dyn Clock, step: LedgerFuture<'_, T>) -> Result<T, LedgerError> {
+    let (mut step, mut timer) = (step, None);
+    poll_fn(|task| {
+        if let Poll::Ready(done) = step.as_mut().poll(task) {
+            return Poll::Ready(done);
+        }
+        let timer = timer.get_or_insert_with(|| clock.sleep(limit));
+        match timer.as_mut().map(|timer| timer.as_mut().poll(task)) {
+            Some(Poll::Ready(())) => Poll::Ready(Err(LedgerError::Slow(limit))),
+            _ => Poll::Pending,
+        }
+    })
+    .await
 }
 
 impl From<&Answer> for Stored {

@@ -69,7 +69,13 @@ macro_rules! done_once {
         ///
         /// The key is a text of 1 to 256 bytes in the request's `_meta`, `"mrtr/idempotencyKey"`: an extension of this
         /// crate; `mrtr`'s own client sends one for every operation. It belongs to its caller and to the name and arguments
-        /// that came with it, and counts for as long as a state lives ([`state_lifetime`](crate::Server::state_lifetime)).
+        /// that came with it, and counts for as long as the state of a first call lives
+        /// ([`state_lifetime`](crate::Server::state_lifetime) and some minutes), however many rounds follow.
+        ///
+        /// # Security
+        /// Callers without a [`Principal`](crate::Principal) are one caller: who sends another's key with the same arguments
+        /// gets what the other one got. Where nobody is authenticated keys must be too long to guess, as those of `mrtr`'s
+        /// client are.
         #[must_use]
         pub fn idempotency_keys(mut self) -> Self {
             self.$($at).+ = crate::server::once::Once::FirstCallsToo;
@@ -108,7 +114,7 @@ impl Dispatch {
             let principal = binding.principal.map(Digest::bytes);
             let who = principal.as_ref().map_or(&[][..], |digest| digest);
             let parts = [&audience, who, call.method.name().as_bytes(), call.target.as_bytes(), key.as_bytes()];
-            (Digest::of("ledger first call", &parts), self.limits.state_lifetime)
+            (Digest::of("ledger first call", &parts), self.first_call_kept_for())
         };
         let answers = request.params.input_responses.map_or("{}", |raw| raw.get());
         let answers = json::canonical(answers).map_err(|error| RpcError::malformed_params(error.to_string()))?;

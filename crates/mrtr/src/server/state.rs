@@ -10,7 +10,7 @@ use super::call::Answers;
 use super::counters::add;
 use super::{Dispatch, ToolResult};
 use crate::flow::{Clock, Journal, Suspension};
-use crate::ledger::EntryKey;
+use crate::ledger::{EntryKey, LedgerError};
 use crate::seal::{Binding, CLOCK_SKEW, Claims, NONCE_LEN, Opened, Spilled, StateError};
 use crate::wire::{Method, Request, RpcError, json};
 
@@ -47,13 +47,16 @@ impl Dispatch {
     }
 
     /// Seals what was settled and asks for the rest.
+    ///
+    /// # Errors
+    /// The ledger does not take a state that is too large to travel: what the handler did has nowhere to go.
     pub(super) async fn suspend(
         &self,
         method: Method,
         mut claims: Claims<Journal>,
         suspension: Suspension,
         clock: &dyn Clock,
-    ) -> Answer {
+    ) -> Result<Answer, LedgerError> {
         let Suspension { requests, only_waits, journal } = suspension;
         add(&self.tally.asks, requests.len() as u64);
         if only_waits {
@@ -62,16 +65,19 @@ impl Dispatch {
         if claims.round - claims.waits.min(claims.round) >= self.limits.rounds || claims.waits >= self.limits.waits {
             warn!(round = claims.round, waits = claims.waits, "the operation takes too many rounds and is given up");
             let given_up = "This took too many rounds and was given up.";
-            return match method {
+            return Ok(match method {
                 Method::CallTool => Completed::of(&ToolResult::error(given_up)),
                 _ => Err(RpcError::internal(given_up)),
-            };
+            });
         }
         claims.journal = journal;
         let nonce: [u8; NONCE_LEN] = rand::random();
         let mut state = claims.seal_at(&self.keys, nonce, clock.now(), self.limits.state_lifetime);
         if state.len() > self.limits.state_bytes {
-            state = self.spill(&claims, &state, clock).await?;
+            state = match self.spill(&claims, &state, clock).await? {
+                Ok(handle) => handle,
+                Err(too_large) => return Ok(Err(too_large)),
+            };
         }
         let length = requests.iter().map(|(key, request)| key.len() + request.len() + 8).sum::<usize>();
         let mut members = String::with_capacity(128 + length + state.len());
@@ -87,33 +93,45 @@ impl Dispatch {
         }
         // The token's alphabet needs no escaping.
         members.extend([",\"requestState\":\"", &state, "\""]);
-        Ok(Completed::interim(members))
+        Ok(Ok(Completed::interim(members)))
     }
 
     /// How long what belongs to these claims is kept: as long as their state can be presented.
     pub(super) fn kept_for(&self, claims: &Claims<Journal>, now: SystemTime) -> Duration {
-        let after = CLOCK_SKEW.saturating_add(self.limits.reask_expired).saturating_add(MARGIN);
-        let last = Duration::from_millis(claims.expires()).saturating_add(after);
+        let last = Duration::from_millis(claims.expires()).saturating_add(self.after_expiry());
         last.saturating_sub(now.duration_since(UNIX_EPOCH).unwrap_or_default())
+    }
+
+    /// How long a first call is known by its key: as long as a state its handler ends with can be presented.
+    pub(super) fn first_call_kept_for(&self) -> Duration {
+        self.limits.handler_time.saturating_add(self.limits.state_lifetime).saturating_add(self.after_expiry())
+    }
+
+    fn after_expiry(&self) -> Duration {
+        CLOCK_SKEW.saturating_add(self.limits.reask_expired).saturating_add(MARGIN)
     }
 
     /// Hands a state that is too large to travel to the ledger, and returns the handle that travels instead.
     ///
     /// # Errors
-    /// It must not be spilled, or is too large for that too, or the ledger does not take it.
-    async fn spill(&self, claims: &Claims<Journal>, state: &str, clock: &dyn Clock) -> Result<String, RpcError> {
+    /// The ledger does not take it. What the client is told instead, if it must not be spilled or is too large for that too.
+    async fn spill(
+        &self,
+        claims: &Claims<Journal>,
+        state: &str,
+        clock: &dyn Clock,
+    ) -> Result<Result<String, RpcError>, LedgerError> {
         let limit = self.limits.spilled_bytes.max(self.limits.state_bytes);
         let Some(ledger) = self.ledger.as_ref().filter(|_| state.len() <= limit) else {
             let sizes = sizes(&claims.journal);
             error!(bytes = state.len(), limit, "the request state is too large: {sizes}");
-            return Err(RpcError::internal("the operation's state is too large; the server's log names the keys"));
+            return Ok(Err(RpcError::internal("the operation's state is too large; the server's log names the keys")));
         };
         let at: [u8; 16] = rand::random();
         let lifetime = self.kept_for(claims, clock.now());
-        let keep = ledger.keep(EntryKey(at), state.as_bytes(), lifetime);
-        self.ask_ledger(clock, keep).await.map_err(|error| self.ledger_failed(&error))?;
+        self.ask_ledger(clock, ledger.keep(EntryKey(at), state.as_bytes(), lifetime)).await?;
         debug!(bytes = state.len(), "the state went to the ledger");
-        Ok(Spilled::new(at, state).seal(&self.keys, rand::random()))
+        Ok(Ok(Spilled::new(at, state).seal(&self.keys, rand::random())))
     }
 
     /// Gets back a state that was spilled.

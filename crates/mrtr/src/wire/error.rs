@@ -91,6 +91,15 @@ impl RpcError {
             .retryable("ledger_unavailable")
     }
 
+    /// `-32603` with HTTP 503: the round was done, and its state can neither travel nor be kept. Not to be sent again
+    /// without thought: what the handler did it would do again.
+    pub(crate) fn state_not_kept() -> Self {
+        Self::busy(
+            "the server cannot keep this operation's state now, and cannot go on with it; start the call again later",
+        )
+        .with_data(json!({ "reason": "state_not_kept" }))
+    }
+
     /// [`OUTCOME_UNKNOWN`]: the server stopped in the middle of this round, and nothing tells what it had done.
     pub(crate) fn outcome_unknown(operation: &str) -> Self {
         let message = "outcome unknown: the server stopped while it was at work on this request, which may or may not \
