@@ -91,7 +91,7 @@ impl<'c> Operation<'c> {
         let mut pace = Pace::default();
         for _ in 1..MAX_TRIES {
             match self.exchange_once(retry).await {
-                Err(CallError::Rpc { data: Some(data), .. }) if data["retryable"] == true => {
+                Err(CallError::Rpc { data: Some(data), .. }) if did_nothing(&data) => {
                     let pause = pace.next();
                     self.client.observe(&Event::Pause { round: self.round, pause });
                     sleep(pause).await;
@@ -269,6 +269,12 @@ impl<'c> Operation<'c> {
     fn broken(&self, what: String) -> CallError {
         CallError::Protocol { round: self.round, what }
     }
+}
+
+/// Whether a server says that it did nothing, or is still at work on the same request: `docs/guarantees.md` has these
+/// two. Whatever else a server of another make calls retryable may have done something.
+fn did_nothing(data: &Value) -> bool {
+    data["retryable"] == true && matches!(data["reason"].as_str(), Some("ledger_unavailable" | "still_at_work"))
 }
 
 fn outcome(reply: &Reply) -> RoundOutcome {

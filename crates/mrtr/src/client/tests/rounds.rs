@@ -199,11 +199,18 @@ async fn a_server_that_did_nothing_and_may_be_asked_again_is() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_never_ready_is_given_up() {
-    let down = || error(-32603, "later", &json!({ "retryable": true }));
+    let down = || error(-32603, "later", &json!({ "reason": "still_at_work", "retryable": true }));
     let server = Playback::new(std::iter::repeat_with(down).take(20));
     let failure = call(&server, yes()).await.unwrap_err().to_string();
     assert!(failure.contains("later"), "{failure}");
     assert_eq!(server.sent().len(), 8);
+}
+
+#[tokio::test]
+async fn what_another_server_calls_retryable_is_for_the_caller_to_decide() {
+    let server = Playback::new([error(-32000, "busy", &json!({ "retryable": true })), done("")]);
+    call(&server, yes()).await.unwrap_err();
+    assert_eq!(server.sent().len(), 1);
 }
 
 #[tokio::test]
