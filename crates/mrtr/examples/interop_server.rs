@@ -207,7 +207,7 @@ mod tests {
         let everything = json!({ "name": "db-1", "email": "ann@example.com", "site": "https://example.com",
             "day": "2026-02-28", "count": 3, "ratio": 1.5, "agree": true, "size": "small", "color": "red",
             "extras": ["backup"] });
-        let script = || Script::new(json!({}));
+        let script = || Script::new(json!({})).without_effects();
         torture(|_| Tool::new("every_field", every_field), &script().answer("everything", everything)).assert_clean();
         torture(|_| Tool::new("even", even), &script().answer("even", json!({ "number": 4 }))).assert_clean();
         torture(|_| Tool::new("visit", visit), &script()).assert_clean();

@@ -167,11 +167,11 @@ fn nothing_may_happen_after_a_refusal_unless_the_script_says_so() {
             }
         }
     }
-    let report = torture(|bank| tool(bank, deaf), &script());
+    let report = torture(|bank| tool(bank, deaf), &script().without_effects());
     let found: Vec<_> = report.findings().iter().map(|finding| finding.fault).collect();
     assert_eq!(found, [Fault::Decline, Fault::Cancel], "{report}");
-    torture(|bank| tool(bank, deaf), &script().compensates("hold released")).assert_clean();
-    torture(|bank| tool(bank, deaf), &script().optional("confirm")).assert_clean();
+    torture(|bank| tool(bank, deaf), &script().without_effects().compensates("hold released")).assert_clean();
+    torture(|bank| tool(bank, deaf), &script().without_effects().optional("confirm")).assert_clean();
 }
 
 #[test]
@@ -182,13 +182,46 @@ fn an_operation_without_an_outcome_is_named() {
             _ => Ok("Fine.".into()),
         }
     }
-    let report = torture(|bank| tool(bank, broken), &script());
+    let report = torture(|bank| tool(bank, broken), &script().without_effects());
     let found = report.findings().iter().map(|finding| (finding.fault, &finding.problem));
     for (fault, problem) in found.clone() {
         assert!(matches!(problem, Problem::NoOutcome { .. }), "{report}");
         assert!(matches!(fault, Fault::Decline | Fault::ForkRefused), "{report}");
     }
     assert_eq!(found.count(), 2, "{report}");
+}
+
+#[test]
+fn a_tool_whose_effect_nobody_sees_is_not_clean() {
+    async fn unseen(_: Refund, _: Effects, cx: Context) -> Result<String, ToolError> {
+        let confirm: Confirm = cx.elicit("confirm", "Sure?").await?;
+        Ok(if confirm.sure { "Paid, by a bank no test knows of." } else { "Fine." }.into())
+    }
+    let report = torture(|bank| tool(bank, unseen), &script());
+    assert_eq!(
+        report.findings().iter().map(|finding| &finding.problem).collect::<Vec<_>>(),
+        [&Problem::Unseen],
+        "{report}"
+    );
+    assert!(report.to_string().contains("without_effects()"), "{report}");
+    torture(|bank| tool(bank, unseen), &script().without_effects()).assert_clean();
+}
+
+#[test]
+fn a_check_that_says_nothing_was_done_right_behind_the_effect_is_found_out() {
+    let lying = |bank: &Effects| {
+        let tool = tool(bank, |_, bank: Effects, cx: Context| async move {
+            let _: Confirm = cx.elicit("confirm", "Sure?").await?;
+            bank.record(&cx, "refund paid");
+            Ok("Paid.".to_owned())
+        });
+        tool.on_unknown(async |_: Refund, _| Ok(None::<String>))
+    };
+    let report = torture(lying, &script()).to_string();
+    assert!(
+        report.contains("2 times: torn off at work, round 2") && report.contains("Tool::on_unknown(..) said"),
+        "{report}"
+    );
 }
 
 #[test]

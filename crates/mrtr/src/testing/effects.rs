@@ -1,6 +1,7 @@
 //! What a tool did to the world, as its fakes tell it and as the engine sees it.
 
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::flow::{Context, Watch};
@@ -18,7 +19,14 @@ use crate::flow::{Context, Watch};
 /// }
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Effects(Arc<Mutex<Vec<Effect>>>);
+pub struct Effects(Arc<Mutex<Notes>>);
+
+#[derive(Debug, Default)]
+struct Notes {
+    list: Vec<Effect>,
+    /// After so many more the process dies.
+    dies_after: Option<usize>,
+}
 
 /// Something that happened, and the operation it happened in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,30 +55,49 @@ impl Effects {
 
     /// As [`record`](Self::record), for a fake that has only the [operation's id](Context::operation_id).
     pub fn record_for(&self, operation: &str, name: impl Into<String>) {
-        self.list().push(Effect { operation: operation.to_owned(), name: Named::Effect(name.into()) });
+        let mut notes = self.notes();
+        notes.list.push(Effect { operation: operation.to_owned(), name: Named::Effect(name.into()) });
+        if let Some(left) = notes.dies_after {
+            notes.dies_after = left.checked_sub(1);
+            if left == 0 {
+                drop(notes);
+                // Caught where the handler is polled; without a message on the terminal, as nothing is wrong.
+                resume_unwind(Box::new("torn off by the test, right behind an effect"));
+            }
+        }
+    }
+
+    /// Has the process die right behind the `nth` effect from now, counted from 0.
+    pub(super) fn die_behind(&self, nth: usize) {
+        self.notes().dies_after = Some(nth);
+    }
+
+    /// Has it live on; whether it had died.
+    pub(super) fn live_on(&self) -> bool {
+        self.notes().dies_after.take().is_none()
     }
 
     /// How often this was recorded, in all operations.
     pub fn count(&self, name: &str) -> usize {
         let is_it = |effect: &&Effect| matches!(&effect.name, Named::Effect(known) if known == name);
-        self.list().iter().filter(is_it).count()
+        self.notes().list.iter().filter(is_it).count()
     }
 
     /// How much has happened so far.
     pub(super) fn len(&self) -> usize {
-        self.list().len()
+        self.notes().list.len()
     }
 
     /// What happened after the first `seen` of them.
     pub(super) fn since(&self, seen: usize) -> Vec<Named> {
-        self.list().iter().skip(seen).map(|effect| effect.name.clone()).collect()
+        self.notes().list.iter().skip(seen).map(|effect| effect.name.clone()).collect()
     }
 
     /// How often each thing happened in the operation it happened in most. With `as_one`, all operations count as one.
     pub(super) fn most(&self, as_one: bool) -> BTreeMap<Named, usize> {
         let mut counts = BTreeMap::<(&str, &Named), usize>::new();
-        let list = self.list();
-        for Effect { operation, name } in list.iter() {
+        let notes = self.notes();
+        for Effect { operation, name } in &notes.list {
             *counts.entry((if as_one { "" } else { operation }, name)).or_default() += 1;
         }
         let mut most = BTreeMap::new();
@@ -81,7 +108,7 @@ impl Effects {
         most
     }
 
-    fn list(&self) -> MutexGuard<'_, Vec<Effect>> {
+    fn notes(&self) -> MutexGuard<'_, Notes> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -92,7 +119,7 @@ impl Watch for Effects {
     }
 
     fn done(&self, begun: usize, operation: &str, key: &str) {
-        let mut list = self.list();
+        let list = &mut self.notes().list;
         if list.iter().skip(begun).all(|effect| effect.operation != operation || matches!(effect.name, Named::Step(_)))
         {
             list.push(Effect { operation: operation.to_owned(), name: Named::Step(key.to_owned()) });

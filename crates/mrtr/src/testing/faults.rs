@@ -54,7 +54,7 @@ fn is_refused(stage: &mut Stage<'_>, leg: &Leg, what: &str) -> Result<(), Stuck>
 }
 
 pub(super) fn lost_reply(stage: &mut Stage<'_>, plain: &Trail) -> Result<(), Stuck> {
-    let leg = if stage.round == 1 { Stage::first() } else { stage.up_to_the_fault()?.0 };
+    let leg = stage.struck()?;
     let lost = stage.send(&leg)?;
     let trail = stage.play(leg)?;
     compare(stage, trail.last(), plain.last());
@@ -72,11 +72,28 @@ fn is_same(stage: &mut Stage<'_>, one: &Reply, other: &Reply) {
 }
 
 pub(super) fn torn_off(stage: &mut Stage<'_>, plain: &Trail, polls: u32) -> Result<(), Stuck> {
-    let leg = if stage.round == 1 { Stage::first() } else { stage.up_to_the_fault()?.0 };
+    let leg = stage.struck()?;
     if !stage.send_torn(&leg, polls)? {
         stage.moot = true;
         return Ok(());
     }
+    goes_on_or_is_unknown(stage, leg, plain)
+}
+
+/// The instance dies behind an effect, before anybody could know of it.
+pub(super) fn torn_behind(stage: &mut Stage<'_>, plain: &Trail, nth: usize) -> Result<(), Stuck> {
+    let leg = stage.struck()?;
+    stage.fleet.effects.die_behind(nth);
+    // Its reply, an error, reaches nobody.
+    let _ = stage.send(&leg);
+    if !stage.fleet.effects.live_on() {
+        stage.moot = true;
+        return Ok(());
+    }
+    goes_on_or_is_unknown(stage, leg, plain)
+}
+
+fn goes_on_or_is_unknown(stage: &mut Stage<'_>, leg: Leg, plain: &Trail) -> Result<(), Stuck> {
     let trail = stage.play(leg)?;
     let unknown = End::Errs(OUTCOME_UNKNOWN.into());
     // Done once, it may be that nobody can tell whether it was done at all: that is said, and is an outcome.
@@ -99,7 +116,7 @@ pub(super) fn late_duplicate(stage: &mut Stage<'_>, plain: &Trail) -> Result<(),
 }
 
 pub(super) fn parallel_duplicate(stage: &mut Stage<'_>, plain: &Trail) -> Result<(), Stuck> {
-    let (leg, _) = stage.up_to_the_fault()?;
+    let leg = stage.struck()?;
     let (one, other) = stage.send_both(&leg)?;
     let expected = plain.get(stage.round - 1).map(|(_, reply)| reply.end());
     for reply in [&one, &other] {

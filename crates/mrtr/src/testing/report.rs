@@ -82,6 +82,8 @@ pub enum Problem {
         /// How it stands.
         why: String,
     },
+    /// The call as it should be did nothing that could be counted: no step, no recorded effect.
+    Unseen,
     /// The operation ended or went on in another way than it should.
     Unexpected {
         /// What should have happened.
@@ -95,6 +97,8 @@ pub enum Problem {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     pub(super) tool: String,
+    /// Whether the tool's retries are done once, and whether its first calls are.
+    pub(super) once: (bool, bool),
     pub(super) rounds: usize,
     pub(super) requests: usize,
     /// How often each fault was tried.
@@ -160,6 +164,7 @@ impl Problem {
             Self::Repeated { .. } => "More than once in one operation:",
             Self::AfterRefusal { .. } => "After the user had refused:",
             Self::NoOutcome { .. } => "Without an outcome:",
+            Self::Unseen => "Nothing to count:",
             Self::Unexpected { .. } => "Other than it should be:",
         }
     }
@@ -170,6 +175,7 @@ impl Problem {
             Self::Repeated { effect, is_step: true, .. } => format!("step {effect:?}"),
             Self::Repeated { effect, .. } | Self::AfterRefusal { effect } => format!("{effect:?}"),
             Self::NoOutcome { why } => why.clone(),
+            Self::Unseen => "no step and no recorded effect was seen".to_owned(),
             Self::Unexpected { expected, got } => format!("expected that {expected}; it {got}"),
         }
     }
@@ -184,10 +190,21 @@ impl Finding {
         }
     }
 
-    /// What to do about it.
-    fn advice(&self) -> Option<&'static str> {
+    /// What to do about it, for a tool whose retries, and whose first calls, are done once.
+    fn advice(&self, (retries, first_calls): (bool, bool)) -> Option<&'static str> {
         match self.problem {
-            Problem::Repeated { .. } if self.fault == Fault::None => Some(
+            Problem::Unseen => Some(
+                "It can count only what it sees: steps, and what the tool's fakes record on the Effects they are handed. \
+                 A tool that does nothing to the world says so to the script: without_effects().",
+            ),
+            Problem::Repeated { .. } if self.round == 1 && retries && !first_calls => {
+                Some("A first call has no state to know it by: with Tool::idempotency_keys() its client can name it.")
+            }
+            Problem::Repeated { .. } if retries && self.fault == Fault::TornOff => Some(
+                "Tool::on_unknown(..) said that nothing was done, and it had been. Find it by cx.operation_id(), or return \
+                 an error where that cannot be told.",
+            ),
+            Problem::Repeated { .. } if self.fault == Fault::None || retries => Some(
                 "A handler runs from the top in every round. What must not happen in each of them belongs into a step, \
                  below the last question.",
             ),
@@ -200,6 +217,7 @@ impl Finding {
                 "`?` on a question ends the tool when it is refused. Where it goes on, say so to the script: optional(..) \
                  for a question it can do without, compensates(..) for an effect that takes something back.",
             ),
+            Problem::NoOutcome { ref why } if why.contains(".answer(") => None,
             Problem::NoOutcome { .. } => Some("The server's log says more: subscribe to `tracing` in the test."),
             Problem::Unexpected { .. } => None,
         }
@@ -235,7 +253,8 @@ impl fmt::Display for Report {
             many => format!("{many} findings"),
         };
         writeln!(f, "{tool}: {verdict}")?;
-        writeln!(f, "  {} runs of a call of {rounds}, {requests} requests\n", self.runs())?;
+        let runs = if self.runs() == 1 { "1 run".to_owned() } else { format!("{} runs", self.runs()) };
+        writeln!(f, "  {runs} of a call of {rounds}, {requests} requests\n")?;
         for (fault, runs) in &self.runs {
             let found = self.findings.iter().filter(|finding| finding.fault == *fault).count();
             let found = if found == 0 { "ok".to_owned() } else { format!("{found} found") };
@@ -253,7 +272,8 @@ impl Report {
                 Problem::Repeated { .. } => 0,
                 Problem::AfterRefusal { .. } => 1,
                 Problem::NoOutcome { .. } => 2,
-                Problem::Unexpected { .. } => 3,
+                Problem::Unseen => 3,
+                Problem::Unexpected { .. } => 4,
             };
             by_heading.entry(order).or_default().entry(finding.problem.subject()).or_default().push(finding);
         }
@@ -269,7 +289,8 @@ impl Report {
                     write_wrapped(f, "    ", &line)?;
                 }
             }
-            let mut advice: Vec<&str> = subjects.values().flatten().filter_map(|finding| finding.advice()).collect();
+            let mut advice: Vec<&str> =
+                subjects.values().flatten().filter_map(|finding| finding.advice(self.once)).collect();
             advice.sort_unstable();
             advice.dedup();
             for advice in advice {

@@ -18,6 +18,7 @@ pub struct Script {
     optional: BTreeSet<String>,
     repeatable: BTreeSet<String>,
     compensations: BTreeSet<String>,
+    without_effects: bool,
 }
 
 impl Script {
@@ -29,7 +30,15 @@ impl Script {
             optional: BTreeSet::new(),
             repeatable: BTreeSet::new(),
             compensations: BTreeSet::new(),
+            without_effects: false,
         }
+    }
+
+    /// Says that the tool does nothing to the world, so that there is nothing to count. Default: a tool that is seen doing
+    /// nothing is a finding, for most likely its effect is neither in a step nor recorded.
+    pub fn without_effects(mut self) -> Self {
+        self.without_effects = true;
+        self
     }
 
     /// Answers the question of this key: a form with its content, sampling and roots with the result.
@@ -59,6 +68,10 @@ impl Script {
 
     pub(super) fn is_optional(&self, key: &str) -> bool {
         self.optional.contains(key)
+    }
+
+    pub(super) fn is_without_effects(&self) -> bool {
+        self.without_effects
     }
 
     pub(super) fn may_repeat(&self, effect: &str) -> bool {

@@ -130,6 +130,11 @@ impl<'s> Stage<'s> {
         }
     }
 
+    /// Plays the script up to the request of the round the fault strikes, which is not sent; the first one included.
+    pub(super) fn struck(&mut self) -> Result<Leg, Stuck> {
+        if self.round == 1 { Ok(Self::first()) } else { Ok(self.up_to_the_fault()?.0) }
+    }
+
     /// Plays the script up to the request of the round the fault strikes, which is not sent.
     pub(super) fn up_to_the_fault(&mut self) -> Result<(Leg, Reply), Stuck> {
         let trail = self.play_for(Self::first(), self.round - 1)?;
@@ -141,10 +146,9 @@ impl<'s> Stage<'s> {
 
     /// The retry that answers everything a reply asks, as the script says.
     pub(super) fn answer(&self, reply: &Reply) -> Result<Leg, Stuck> {
-        let mut answers = self
-            .script
-            .answer_all(reply)
-            .map_err(|question| Stuck(format!("it asks {question}, and the script has no answer for that")))?;
+        let mut answers = self.script.answer_all(reply).map_err(|question| {
+            Stuck(format!("the script has no answer to {question}: add .answer(\"its key\", ..)"))
+        })?;
         if let (Some(key), Some(refusal)) = (&self.key, &self.refusal)
             && reply.question(key).is_some()
         {

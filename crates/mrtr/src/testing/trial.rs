@@ -58,7 +58,14 @@ pub fn torture(tool: impl Fn(&Effects) -> Tool, script: &Script) -> Report {
         script,
         plain: Trail::new(),
         usual: BTreeMap::new(),
-        report: Report { tool: String::new(), rounds: 0, requests: 0, runs: BTreeMap::new(), findings: Vec::new() },
+        report: Report {
+            tool: String::new(),
+            once: tool(&Effects::new()).is_done_once(),
+            rounds: 0,
+            requests: 0,
+            runs: BTreeMap::new(),
+            findings: Vec::new(),
+        },
     };
     torture.plain();
     // What does not even work when nothing happens has nothing to say about what happens under faults.
@@ -100,7 +107,8 @@ impl Torture<'_> {
         let asked = |key: &str| trail.iter().any(|(_, reply)| reply.question(key).is_some());
         for key in self.script.keys().filter(|key| !asked(key)) {
             let expected = format!("{key:?} is asked, which the script answers");
-            self.note(Problem::Unexpected { expected, got: "is never asked".to_owned() });
+            let ends = trail.last().map_or_else(String::new, |(_, reply)| format!("; the call ends with: {reply}"));
+            self.note(Problem::Unexpected { expected, got: format!("is never asked{ends}") });
         }
         for (key, message) in asked_again(&trail) {
             let expected = format!("the script's answer to {key:?} is taken");
@@ -108,7 +116,12 @@ impl Torture<'_> {
         }
         match trail.last().map(|(_, reply)| (reply.end(), reply.to_string())) {
             None => {}
-            Some((End::Finishes | End::Fails, _)) => (self.usual, self.plain) = (effects.unwrap_or_default(), trail),
+            Some((End::Finishes | End::Fails, _)) => {
+                (self.usual, self.plain) = (effects.unwrap_or_default(), trail);
+                if self.usual.is_empty() && !self.script.is_without_effects() {
+                    self.note(Problem::Unseen);
+                }
+            }
             Some((_, reply)) => self.note(Problem::NoOutcome { why: format!("the script ends with: {reply}") }),
         }
     }
@@ -125,6 +138,13 @@ impl Torture<'_> {
             // At every await of the handler, as far as there are any.
             let mut awaits = 1..=MAX_TORN;
             while awaits.next().is_some_and(|polls| self.run(Fault::TornOff, round, None, torn(polls)).is_some()) {}
+            let behind = |nth| move |stage: &mut Stage<'_>, plain: &Trail| faults::torn_behind(stage, plain, nth);
+            let mut effects = 0..MAX_TORN as usize;
+            while effects.next().is_some_and(|nth| self.run(Fault::TornOff, round, None, behind(nth)).is_some()) {}
+        }
+        if self.report.once.1 {
+            self.run(Fault::LateDuplicate, 1, None, faults::late_duplicate);
+            self.run(Fault::ParallelDuplicate, 1, None, faults::parallel_duplicate);
         }
         for round in 2..=self.plain.len() {
             self.run(Fault::LateDuplicate, round, None, faults::late_duplicate);
