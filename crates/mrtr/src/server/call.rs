@@ -126,7 +126,10 @@ impl Dispatch {
             Err(answer) => Ended { answer, is_known: true },
             Ok(RoundEnd::Finished(result)) => Ended { answer: finish(result), is_known: true },
             Ok(RoundEnd::Suspended(suspension)) => {
-                Ended { answer: self.suspend(method, claims, suspension, &*clock).await, is_known: true }
+                let answer = self.suspend(method, claims, suspension, &*clock).await;
+                // A question whose state the ledger did not keep is never asked.
+                let is_known = !answer.as_ref().is_err_and(RpcError::is_retryable);
+                Ended { answer, is_known }
             }
             Ok(RoundEnd::Failed(fault)) => {
                 let is_known = matches!(fault, Fault::MissingCapability(_));

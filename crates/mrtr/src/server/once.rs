@@ -4,7 +4,7 @@
 //! claim, and no reply leaves before the settlement was tried.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use tracing::{debug, warn};
@@ -22,6 +22,9 @@ use crate::seal::{Binding, Claims, Digest};
 #[cfg(feature = "http")]
 use crate::wire::Method;
 use crate::wire::{Request, RpcError, json};
+
+/// Entries end, however long handlers may take.
+const LONGEST_WORK: Duration = Duration::from_secs(24 * 3600);
 
 /// Which legs are done once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,7 +72,7 @@ macro_rules! done_once {
         ///
         /// The key is a text of 1 to 256 bytes in the request's `_meta`, `"mrtr/idempotencyKey"`: an extension of this
         /// crate; `mrtr`'s own client sends one for every operation. It belongs to its caller and to the name and arguments
-        /// that came with it, and counts for as long as a state lives ([`state_lifetime`](crate::Server::state_lifetime)).
+        /// that came with it, and counts for at least as long as the state it led to ([`state_lifetime`](crate::Server::state_lifetime)).
         #[must_use]
         pub fn idempotency_keys(mut self) -> Self {
             self.$($at).+ = crate::server::once::Once::FirstCallsToo;
@@ -108,7 +111,7 @@ impl Dispatch {
             let principal = binding.principal.map(Digest::bytes);
             let who = principal.as_ref().map_or(&[][..], |digest| digest);
             let parts = [&audience, who, call.method.name().as_bytes(), call.target.as_bytes(), key.as_bytes()];
-            (Digest::of("ledger first call", &parts), self.limits.state_lifetime)
+            (Digest::of("ledger first call", &parts), self.first_call_kept_for())
         };
         let answers = request.params.input_responses.map_or("{}", |raw| raw.get());
         let answers = json::canonical(answers).map_err(|error| RpcError::malformed_params(error.to_string()))?;
@@ -121,6 +124,13 @@ impl Dispatch {
             lifetime,
             takes_over: false,
         }))
+    }
+
+    /// How long a first call is known by its key: as long as the state it leads to, which is sealed when the handler's
+    /// time is over at the latest.
+    fn first_call_kept_for(&self) -> Duration {
+        let at_work = self.limits.handler_time.min(LONGEST_WORK);
+        at_work.saturating_add(self.limits.state_lifetime).saturating_add(self.kept_after_expiry())
     }
 
     /// Whether a request with these headers is for something that is done once. What they say is checked against the body

@@ -155,6 +155,11 @@ impl RpcError {
         self.with_data(json!({ "reason": reason, "retryable": true }))
     }
 
+    /// Whether the same request may be sent again.
+    pub(crate) fn is_retryable(&self) -> bool {
+        self.data.as_ref().is_some_and(|data| data["retryable"] == true)
+    }
+
     /// Adds what programs read.
     pub(crate) fn with_data(mut self, data: Value) -> Self {
         self.data = Some(data);
