@@ -3,6 +3,7 @@
 use std::{
     convert::Infallible,
     pin::{Pin, pin},
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -21,7 +22,7 @@ use super::{events::Events, idle::Busy, limits::Permit, refusal::Refusal};
 pub struct ResponseBody {
     content: Content,
     /// The call counts as open while its response is being written; it ends first.
-    permit: Option<Permit>,
+    permit: Option<Arc<Permit>>,
     /// So does its connection.
     busy: Option<Busy>,
 }
@@ -39,7 +40,7 @@ impl ResponseBody {
     }
 
     /// Keeps a call open until this body is dropped.
-    pub(super) fn hold(&mut self, permit: Option<Permit>) {
+    pub(super) fn hold(&mut self, permit: Option<Arc<Permit>>) {
         self.permit = permit;
     }
 }

@@ -142,7 +142,8 @@ impl<H: Handle> Endpoint<H> {
         let body = body::read(body, &parts.headers, self.rules.body).await?;
         let header = |name| parts.headers.get(name);
         tracing::debug!(method = ?header("mcp-method"), name = ?header("mcp-name"), bytes = body.len(), "received a message");
-        let asked = Asked { body, principal: caller, headers: parts.headers, clock: Arc::clone(&self.clock) };
+        let (permit, clock) = (permit.map(Arc::new), Arc::clone(&self.clock));
+        let asked = Asked { body, principal: caller, headers: parts.headers, clock, permit: permit.clone() };
         let mut response =
             exchange::respond(Arc::clone(&self.handle), asked, &self.detached, self.rules.keep_alive).await;
         response.body_mut().hold(permit);

@@ -20,6 +20,7 @@ use super::{
     detached::Detached,
     endpoint::Handle,
     events::Events,
+    limits::Permit,
     outbox::{self, Outbox},
 };
 use crate::{
@@ -37,6 +38,8 @@ pub(super) struct Asked {
     pub(super) headers: HeaderMap,
     pub(super) principal: Option<Principal>,
     pub(super) clock: Arc<dyn Clock>,
+    /// What counts the call as open. It is at work for as long as it runs, whoever waits for it.
+    pub(super) permit: Option<Arc<Permit>>,
 }
 
 /// Answers the message; a stream is kept alive with a comment after so much silence.
@@ -64,6 +67,7 @@ pub(super) async fn respond<H: Handle>(
 }
 
 async fn run<H: Handle>(handle: Arc<H>, asked: Asked, outbox: Arc<Outbox>) -> Reply {
+    let _permit = asked.permit;
     let incoming =
         Incoming::new(&asked.body).headers(&asked.headers).principal(asked.principal).clock(asked.clock).outlet(outbox);
     handle.handle(incoming).await
