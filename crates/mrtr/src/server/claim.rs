@@ -61,7 +61,7 @@ impl Dispatch {
         let claim = Claim { lease: if timed { claim.lease } else { UNTIMED_LEASE }, ..claim };
         let (began, patience) = (clock.now(), self.limits.handler_time.saturating_add(claim.lease));
         let waited = || clock.now().duration_since(began).unwrap_or_default();
-        let (mut pause, mut was_told) = (FIRST_PAUSE, false);
+        let (mut pause, mut was_told, mut place) = (FIRST_PAUSE, false, None);
         loop {
             match self.claim(ledger, &claim, &**clock).await? {
                 Standing::Claimed => {
@@ -76,6 +76,9 @@ impl Dispatch {
                     return Err(RpcError::already_used());
                 }
                 Standing::Held(_) if waited() >= patience => return Err(RpcError::still_at_work()),
+                Standing::Held(_) if place.is_none() => {
+                    place.insert(self.lines.join(claim.key)).comes_first().await;
+                }
                 Standing::Held(left) => {
                     let left = left.max(FIRST_PAUSE);
                     // A ledger that says so all the time is asked now and then, like one that never does.
