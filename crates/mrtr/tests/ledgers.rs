@@ -370,7 +370,7 @@ async fn ten_thousand_who_ask_for_the_same_are_all_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_thousand_who_wait_ask_the_store_no_more_often_than_one_would() {
+async fn a_thousand_who_wait_ask_the_store_hardly_more_often_than_a_few_would() {
     let (effects, ledger) = (Effects::default(), Emptied::new());
     let server = server(ledger.clone(), charge(&effects, A_WHILE, 3));
     let calls = (0..1000).map(|_| call(&server));
