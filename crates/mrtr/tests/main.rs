@@ -13,6 +13,7 @@ mod flows;
 mod fuzz;
 mod headers;
 mod laws;
+mod ledgers;
 mod limits;
 mod lists;
 mod offers;

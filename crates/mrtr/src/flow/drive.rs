@@ -1,7 +1,7 @@
 //! Polls a handler until its round ends: it returned, it waits for answers, or something overrides it.
 
 use std::any::Any;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -116,6 +116,19 @@ impl<R> Unpin for Drive<R> {}
 /// The panic's text, for [`Fault::Panicked`].
 pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panic_text(&*panic))
+}
+
+/// As [`guarded`], for work that takes its time.
+///
+/// # Errors
+/// The panic's text.
+pub(crate) async fn guarded_work<F: Future + Unpin>(start: impl FnOnce() -> F) -> Result<F::Output, String> {
+    let mut work = guarded(start)?;
+    poll_fn(|task| match guarded(|| Pin::new(&mut work).poll(task)) {
+        Ok(polled) => polled.map(Ok),
+        Err(panic) => Poll::Ready(Err(panic)),
+    })
+    .await
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {

@@ -32,7 +32,7 @@ pub use client_info::ClientInfo;
 pub(crate) use clock::give_way;
 pub use clock::{Clock, Sleep, SystemClock};
 pub use context::Context;
-pub(crate) use drive::{Drive, Handling, RoundEnd, guarded};
+pub(crate) use drive::{Drive, Handling, RoundEnd, guarded, guarded_work};
 pub use elicit::{FormOf, UrlVisit};
 pub use error::ContextError;
 pub(crate) use journal::{Answer, Entry, Journal, State};

@@ -22,6 +22,7 @@ use super::{
     drain::Drain,
     serve::HttpServer,
 };
+use crate::flow::guarded_work;
 
 /// How long all readiness checks may take together.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -125,9 +126,10 @@ impl Probes {
     async fn check(&self) -> Result<(), String> {
         let until = Instant::now() + PATIENCE;
         for check in &self.checks {
-            timeout_at(until, check())
-                .await
-                .unwrap_or_else(|_| Err(format!("the readiness checks took longer than {} s", PATIENCE.as_secs())))?;
+            let checked = timeout_at(until, guarded_work(|| check())).await;
+            checked
+                .map_err(|_| format!("the readiness checks took longer than {} s", PATIENCE.as_secs()))?
+                .unwrap_or_else(|panic| Err(format!("a readiness check panicked: {panic}")))?;
         }
         Ok(())
     }

@@ -96,6 +96,9 @@ pub enum LedgerError {
     /// It answered something that no ledger answers: another program's data, or another version's.
     #[error("the ledger answers what it should not: {0}")]
     Corrupt(String),
+    /// Its code panicked.
+    #[error("the ledger panicked: {0}")]
+    Panicked(String),
 }
 
 /// One ledger for several servers of a process.

@@ -15,6 +15,9 @@ pub(crate) struct Spilled {
 }
 
 impl Spilled {
+    /// How long a handle is, always.
+    pub(crate) const LEN: usize = 89;
+
     /// A handle to `state`, kept at `at`.
     pub(crate) fn new(at: [u8; 16], state: &str) -> Self {
         Self { at, state: digest(state.as_bytes()) }
@@ -65,6 +68,7 @@ mod tests {
     fn a_handle_takes_back_the_state_it_was_made_for_and_no_other() {
         let keys = Keyring::new([[1; 32]]).expect("one key");
         let token = Spilled::new([7; 16], "m1.state").seal(&keys, [0; NONCE_LEN]);
+        assert_eq!(token.len(), Spilled::LEN);
         assert!(Spilled::is_meant(&token) && !Spilled::is_meant("m1.state"));
         let handle = Spilled::open(&keys, &token).expect("its own seal");
         assert_eq!((handle.at, handle.check(b"m1.state".to_vec()).as_deref()), ([7; 16], Ok("m1.state")));

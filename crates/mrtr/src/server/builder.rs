@@ -264,13 +264,13 @@ impl Server {
         self
     }
 
-    /// How long an instance that does something once may be silent before it counts as dead; default 5 seconds, renewed
-    /// while the handler runs.
+    /// How long an instance that does something once may be silent before it counts as dead; default 5 seconds, at least
+    /// 100 ms, renewed while the handler runs.
     ///
     /// So long waits whoever retries after a crash, to read that the outcome is unknown. An instance that is stopped for
     /// longer and goes on is overtaken by a retry that [finds out](Tool::on_unknown); one that does not find out is not.
     pub fn lease(mut self, lease: Duration) -> Self {
-        self.limits.lease = lease;
+        self.limits.lease = lease.max(Duration::from_millis(100));
         self
     }
 

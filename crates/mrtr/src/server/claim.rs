@@ -14,8 +14,8 @@ use super::Dispatch;
 use super::answer::{Answer, Completed};
 use super::call::Ended;
 use super::counters::add;
-use crate::flow::{Clock, give_way};
-use crate::ledger::{Claim, Holder, Ledger, LedgerError, LedgerFuture, Settlement, Standing};
+use crate::flow::{Clock, give_way, guarded, guarded_work};
+use crate::ledger::{Claim, EntryKey, Holder, Ledger, LedgerError, LedgerFuture, Settlement, Standing};
 use crate::seal::Record;
 use crate::wire::RpcError;
 
@@ -34,8 +34,7 @@ pub(super) struct Held {
     ledger: Arc<dyn Ledger>,
     claim: Claim,
     clock: Arc<dyn Clock>,
-    /// How long the ledger may take to renew it.
-    patience: Duration,
+    ledger_time: Duration,
     is_settled: bool,
 }
 
@@ -60,33 +59,37 @@ impl Dispatch {
         let ledger = self.ledger.as_ref().expect("what is done once is built with a ledger");
         let timed = clock.sleep(Duration::ZERO).is_some();
         let claim = Claim { lease: if timed { claim.lease } else { UNTIMED_LEASE }, ..claim };
-        // Too far away for the clock is never.
-        let give_up = clock.now().checked_add(self.limits.handler_time.saturating_add(claim.lease));
-        let mut pause = FIRST_PAUSE;
+        let (began, patience) = (clock.now(), self.limits.handler_time.saturating_add(claim.lease));
+        let waited = || clock.now().duration_since(began).unwrap_or_default();
+        let (mut pause, mut was_told, mut place) = (FIRST_PAUSE, false, None);
         loop {
             match self.claim(ledger, &claim, &**clock).await? {
                 Standing::Claimed => {
-                    let (ledger, clock, patience) = (Arc::clone(ledger), Arc::clone(clock), self.limits.ledger_time);
-                    return Ok(Turn::Ours(Held { ledger, claim, clock, patience, is_settled: false }));
+                    let (ledger, clock, ledger_time) = (Arc::clone(ledger), Arc::clone(clock), self.limits.ledger_time);
+                    return Ok(Turn::Ours(Held { ledger, claim, clock, ledger_time, is_settled: false }));
                 }
                 Standing::Finished(record) => return Ok(Turn::Answered(self.answered(&claim, record))),
                 Standing::Gone { operation } => return Ok(Turn::Gone { operation }),
                 Standing::Forked => {
-                    warn!("a state that was used already came back with other answers, and was refused");
+                    warn!(
+                        "a state, or an idempotency key, that was used already came back with other content, and was refused"
+                    );
                     add(&self.tally.forks_refused, 1);
                     return Err(RpcError::already_used());
                 }
-                Standing::Held(_) if give_up.is_some_and(|end| clock.now() >= end) => {
-                    return Err(RpcError::still_at_work());
+                Standing::Held(_) if waited() >= patience => return Err(RpcError::still_at_work()),
+                Standing::Held(_) if place.is_none() => {
+                    place.insert(self.lines.join(claim.key)).comes_first().await;
                 }
                 Standing::Held(left) => {
-                    let is_back = match ledger.changed(claim.key) {
-                        Some(changed) => changed.await.is_ok(),
-                        None => false,
-                    };
-                    if !is_back {
+                    let left = left.max(FIRST_PAUSE);
+                    // A ledger that says so all the time is asked now and then, like one that never does.
+                    was_told = !was_told && is_told(&**ledger, claim.key, left, &**clock).await;
+                    if !was_told {
                         let Some(sleep) = clock.sleep(pause.min(left)) else { return Err(RpcError::still_at_work()) };
                         sleep.await;
+                        // Timers of a clock that is moved by hand are over at once.
+                        give_way().await;
                         pause = (pause * 2).min(LONGEST_PAUSE);
                     }
                 }
@@ -100,7 +103,7 @@ impl Dispatch {
     async fn claim(&self, ledger: &Arc<dyn Ledger>, claim: &Claim, clock: &dyn Clock) -> Result<Standing, RpcError> {
         let mut failure = None;
         for _ in 0..TRIES {
-            match self.ask_ledger(clock, ledger.claim(claim.clone())).await {
+            match self.ask_ledger(clock, || ledger.claim(claim.clone())).await {
                 Ok(standing) => return Ok(standing),
                 // It had its time; asking again would only make the caller wait longer.
                 Err(error @ LedgerError::Slow(_)) => {
@@ -114,7 +117,7 @@ impl Dispatch {
             }
         }
         let back = if claim.takes_over { Settlement::Abandoned } else { Settlement::Released };
-        let _ = self.ask_ledger(clock, ledger.settle(claim.key, claim.holder, back)).await;
+        let _ = self.ask_ledger(clock, || ledger.settle(claim.key, claim.holder, back)).await;
         Err(self.ledger_failed(&failure.unwrap_or_else(|| LedgerError::Unavailable("it was not asked".to_owned()))))
     }
 
@@ -136,15 +139,17 @@ impl Dispatch {
     /// Leaves in the ledger what came of a leg, and answers with it.
     pub(super) async fn settle(&self, mut held: Held, ended: Ended) -> Answer {
         let Ended { answer, is_known } = ended;
-        held.is_settled = true;
         let (ledger, claim, clock) = (&held.ledger, &held.claim, &*held.clock);
         let record = Record::seal(&self.keys, rand::random(), claim.key.0, Stored::from(&answer));
         let settlement = if is_known { Settlement::Finished(&record) } else { Settlement::Abandoned };
         let mut failure = None;
         for _ in 0..TRIES {
-            match self.ask_ledger(clock, ledger.settle(claim.key, claim.holder, settlement)).await {
-                Ok(true) => return answer,
-                Ok(false) => return self.overtaken(claim, clock, settlement, answer).await,
+            match self.ask_ledger(clock, || ledger.settle(claim.key, claim.holder, settlement)).await {
+                Ok(is_ours) => {
+                    let answer = if is_ours { answer } else { self.overtaken(claim, clock, answer, settlement).await };
+                    held.is_settled = true;
+                    return answer;
+                }
                 Err(error) => failure = Some(error),
             }
             if let Some(pause) = clock.sleep(LONGEST_PAUSE) {
@@ -157,12 +162,12 @@ impl Dispatch {
         answer
     }
 
-    /// The claim was lost while the work was done: another request may have done it over, and its answer is the one. An
-    /// entry the ledger has forgotten is made again, so that a repetition finds it.
-    async fn overtaken(&self, claim: &Claim, clock: &dyn Clock, settlement: Settlement<'_>, answer: Answer) -> Answer {
+    /// The claim was lost while the work was done: another request may have done it over, and its answer is the one. Or
+    /// the ledger has forgotten it, and is told again.
+    async fn overtaken(&self, claim: &Claim, clock: &dyn Clock, answer: Answer, settlement: Settlement<'_>) -> Answer {
         let claim = Claim { takes_over: false, holder: Holder(rand::random()), ..claim.clone() };
         let ledger = self.ledger.as_ref().expect("what is done once is built with a ledger");
-        let standing = self.ask_ledger(clock, ledger.claim(claim.clone())).await;
+        let standing = self.ask_ledger(clock, || ledger.claim(claim.clone())).await;
         if matches!(&standing, Ok(Standing::Finished(record)) if settlement == Settlement::Finished(record)) {
             // It was settled at the first try, whose reply was lost.
             return answer;
@@ -174,7 +179,7 @@ impl Dispatch {
         match standing {
             Ok(Standing::Finished(record)) => self.answered(&claim, record),
             Ok(Standing::Claimed) => {
-                let settled = self.ask_ledger(clock, ledger.settle(claim.key, claim.holder, settlement)).await;
+                let settled = self.ask_ledger(clock, || ledger.settle(claim.key, claim.holder, settlement)).await;
                 let _ = settled.map_err(|error| self.ledger_failed(&error));
                 answer
             }
@@ -182,8 +187,12 @@ impl Dispatch {
         }
     }
 
-    /// Bounds the ledger's time, where the clock has timers.
-    pub(super) async fn ask_ledger<T>(&self, clock: &dyn Clock, step: LedgerFuture<'_, T>) -> Result<T, LedgerError> {
+    /// Has the ledger do a step, in its time.
+    pub(super) async fn ask_ledger<'l, T>(
+        &self,
+        clock: &dyn Clock,
+        step: impl FnOnce() -> LedgerFuture<'l, T>,
+    ) -> Result<T, LedgerError> {
         within(self.limits.ledger_time, clock, step).await
     }
 
@@ -208,13 +217,20 @@ impl Held {
 
     async fn renew_for_ever(&self) -> std::convert::Infallible {
         let Claim { key, holder, lease, .. } = self.claim;
-        while let Some(third) = self.clock.sleep(lease / 3) {
-            third.await;
-            // A step that hangs must not be the last: the lease would run out under a handler that is at work.
-            match within(self.patience, &*self.clock, self.ledger.renew(key, holder, lease)).await {
+        let third = lease / 3;
+        let mut pause = third;
+        while let Some(sleep) = self.clock.sleep(pause) {
+            sleep.await;
+            pause = third;
+            let renew = || self.ledger.renew(key, holder, lease);
+            match within(self.ledger_time.min(third), &*self.clock, renew).await {
                 Ok(true) => {}
                 Ok(false) => warn!("the claim of a leg was lost while its handler is at work"),
-                Err(error) => warn!("the claim of a leg cannot be renewed: {error}"),
+                Err(error) => {
+                    warn!("the claim of a leg cannot be renewed: {error}");
+                    // There is time for another try before the lease is over.
+                    pause = third.min(LONGEST_PAUSE);
+                }
             }
             // Timers of a clock that is moved by hand are over at once.
             give_way().await;
@@ -225,18 +241,25 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if !self.is_settled {
-            self.ledger.let_go(self.claim.key, self.claim.holder);
+        if self.is_settled {
+            return;
+        }
+        if let Err(panic) = guarded(|| self.ledger.let_go(self.claim.key, self.claim.holder)) {
+            error!("the ledger panicked: {panic}");
         }
     }
 }
 
-/// A step of a ledger, for so long at most where the clock has timers.
-async fn within<T>(limit: Duration, clock: &dyn Clock, step: LedgerFuture<'_, T>) -> Result<T, LedgerError> {
-    let (mut step, mut timer) = (step, None);
+/// Has a ledger do a step: somebody's code, which may panic, and may take for ever where the clock has no timers.
+async fn within<'l, T>(
+    limit: Duration,
+    clock: &dyn Clock,
+    step: impl FnOnce() -> LedgerFuture<'l, T>,
+) -> Result<T, LedgerError> {
+    let (mut step, mut timer) = (pin!(guarded_work(step)), None);
     poll_fn(|task| {
         if let Poll::Ready(done) = step.as_mut().poll(task) {
-            return Poll::Ready(done);
+            return Poll::Ready(done.unwrap_or_else(|panic| Err(LedgerError::Panicked(panic))));
         }
         let timer = timer.get_or_insert_with(|| clock.sleep(limit));
         match timer.as_mut().map(|timer| timer.as_mut().poll(task)) {
@@ -245,6 +268,12 @@ async fn within<T>(limit: Duration, clock: &dyn Clock, step: LedgerFuture<'_, T>
         }
     })
     .await
+}
+
+/// Whether the ledger says that an entry has changed. False when it cannot say so, or has not when a lease is over.
+async fn is_told(ledger: &dyn Ledger, key: EntryKey, lease: Duration, clock: &dyn Clock) -> bool {
+    let Ok(Some(changed)) = guarded(|| ledger.changed(key)) else { return false };
+    within(lease, clock, || changed).await.is_ok()
 }
 
 impl From<&Answer> for Stored {

@@ -9,6 +9,7 @@ use super::answer::{Answer, Completed, members};
 use super::builder::Limits;
 use super::counters::{Counters, Tally};
 use super::headers::{self, HeaderSource};
+use super::lines::Lines;
 use super::list::Caching;
 use super::offers::Offers;
 use super::subscriptions::Subscriptions;
@@ -104,6 +105,8 @@ pub struct Dispatch {
     pub(super) limits: Limits,
     /// Where something is done once, or spilled.
     pub(super) ledger: Option<Arc<dyn Ledger>>,
+    /// Who waits for what is being done.
+    pub(super) lines: Lines,
     pub(super) subscriptions: Option<Subscriptions>,
     pub(super) page_size: usize,
     pub(super) list_caching: Caching,
@@ -143,6 +146,7 @@ impl Dispatch {
             clock: server.clock,
             limits: server.limits,
             ledger: server.ledger,
+            lines: Lines::default(),
             page_size: server.page_size,
             list_caching: Caching {
                 ttl_ms: Caching::ttl_of(server.lists_fresh_for),

@@ -7,7 +7,7 @@
 //! - `offers`: all of it, checked and looked up; `list`: pages of it.
 //! - `dispatch`: one message in, one reply out; `headers`: the mirrored headers; `methods`: the requests one by one;
 //!   `call`: one leg of an operation; `state`: what crosses from leg to leg; `once`, `claim`: legs that are done once,
-//!   and their claims in the ledger; `caller`: work that cannot ask; `answer`: a result before it is a reply;
+//!   and their claims in the ledger; `lines`: who waits for one; `caller`: work that cannot ask; `answer`: a result before it is a reply;
 //!   `counters`: what was counted meanwhile.
 //! - `subscriptions`: calls that last, and tell their clients what has changed.
 //!
@@ -27,6 +27,7 @@ mod dispatch;
 #[cfg(test)]
 mod golden;
 mod headers;
+mod lines;
 mod list;
 mod methods;
 mod offers;

@@ -4,7 +4,7 @@
 //! claim, and no reply leaves before the settlement was tried.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use tracing::{debug, warn};
@@ -22,6 +22,9 @@ use crate::seal::{Binding, Claims, Digest};
 #[cfg(feature = "http")]
 use crate::wire::Method;
 use crate::wire::{Request, RpcError, json};
+
+/// Entries end, however long handlers may take.
+const LONGEST_WORK: Duration = Duration::from_secs(24 * 3600);
 
 /// Which legs are done once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -127,6 +130,13 @@ impl Dispatch {
             lifetime,
             takes_over: false,
         }))
+    }
+
+    /// How long a first call is known by its key: as long as the state it leads to, which is sealed when the handler's
+    /// time is over at the latest.
+    fn first_call_kept_for(&self) -> Duration {
+        let at_work = self.limits.handler_time.min(LONGEST_WORK);
+        at_work.saturating_add(self.limits.state_lifetime).saturating_add(self.kept_after_expiry())
     }
 
     /// Whether a request with these headers is for something that is done once. What they say is checked against the body

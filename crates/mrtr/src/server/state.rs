@@ -30,14 +30,11 @@ impl Dispatch {
         let Some(token) = &request.params.request_state else {
             return Ok(Claims::first(rand::random(), *binding, Journal::new()));
         };
-        if token.0.len() > self.limits.state_bytes {
+        let is_handle = Spilled::is_meant(&token.0);
+        if token.0.len() > if is_handle { Spilled::LEN } else { self.limits.state_bytes } {
             return Err(self.refused(StateError::TooLong));
         }
-        let token = if Spilled::is_meant(&token.0) {
-            Cow::Owned(self.fetch(&token.0, clock).await?)
-        } else {
-            Cow::Borrowed(&*token.0)
-        };
+        let token = if is_handle { Cow::Owned(self.fetch(&token.0, clock).await?) } else { Cow::Borrowed(&*token.0) };
         match Claims::open_at(&self.keys, &token, binding, clock.now()) {
             Ok(Opened::Live(claims)) => Ok(claims),
             Ok(Opened::Expired(claims, ago)) if ago <= self.limits.reask_expired => Ok(reopen(claims, ago, answers)),
@@ -98,16 +95,12 @@ impl Dispatch {
 
     /// How long what belongs to these claims is kept: as long as their state can be presented.
     pub(super) fn kept_for(&self, claims: &Claims<Journal>, now: SystemTime) -> Duration {
-        let last = Duration::from_millis(claims.expires()).saturating_add(self.after_expiry());
+        let last = Duration::from_millis(claims.expires()).saturating_add(self.kept_after_expiry());
         last.saturating_sub(now.duration_since(UNIX_EPOCH).unwrap_or_default())
     }
 
-    /// How long a first call is known by its key: as long as a state its handler ends with can be presented.
-    pub(super) fn first_call_kept_for(&self) -> Duration {
-        self.limits.handler_time.saturating_add(self.limits.state_lifetime).saturating_add(self.after_expiry())
-    }
-
-    fn after_expiry(&self) -> Duration {
+    /// How long that is after the state has expired.
+    pub(super) fn kept_after_expiry(&self) -> Duration {
         CLOCK_SKEW.saturating_add(self.limits.reask_expired).saturating_add(MARGIN)
     }
 
@@ -129,7 +122,7 @@ impl Dispatch {
         };
         let at: [u8; 16] = rand::random();
         let lifetime = self.kept_for(claims, clock.now());
-        self.ask_ledger(clock, ledger.keep(EntryKey(at), state.as_bytes(), lifetime)).await?;
+        self.ask_ledger(clock, || ledger.keep(EntryKey(at), state.as_bytes(), lifetime)).await?;
         debug!(bytes = state.len(), "the state went to the ledger");
         Ok(Ok(Spilled::new(at, state).seal(&self.keys, rand::random())))
     }
@@ -139,7 +132,7 @@ impl Dispatch {
         let handle = Spilled::open(&self.keys, token).map_err(|error| self.refused(error))?;
         // An instance that never spills has no use for a handle.
         let ledger = self.ledger.as_ref().ok_or_else(|| self.refused(StateError::NotOurs))?;
-        let kept = self.ask_ledger(clock, ledger.kept(EntryKey(handle.at))).await;
+        let kept = self.ask_ledger(clock, || ledger.kept(EntryKey(handle.at))).await;
         match kept.map_err(|error| self.ledger_failed(&error))? {
             Some(state) => handle.check(state).map_err(|error| self.refused(error)),
             None => Err(self.refused(StateError::Expired)),

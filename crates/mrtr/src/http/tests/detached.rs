@@ -8,7 +8,7 @@ use super::cancel::Guard;
 use super::world::{SOON, Served, head, pass};
 use crate::{
     Context, NoArguments, Server, Tool,
-    http::{endpoint::Endpoint, serve::Options},
+    http::{Limits, endpoint::Endpoint, limits::Limiter, serve::Options},
 };
 
 /// A tool that is at work until the test lets it finish.
@@ -24,7 +24,7 @@ impl Slow {
         Self { started: closed(), finish: closed(), dropped: closed() }
     }
 
-    async fn serve(&self) -> Served {
+    async fn serve(&self, limits: Option<Limits>) -> Served {
         let (started, finish, dropped) = (self.started.clone(), self.finish.clone(), self.dropped.clone());
         let tool = Tool::new("pay", move |_: NoArguments, _: Context| {
             let (started, finish, guard) = (started.clone(), finish.clone(), Guard(dropped.clone()));
@@ -36,7 +36,9 @@ impl Slow {
             }
         });
         let server = Server::new("shop", "1.0.0").tool(tool.idempotency_keys()).build().unwrap();
-        Served::start(Endpoint::new(server), Options::default()).await
+        let mut endpoint = Endpoint::new(server);
+        endpoint.rules_mut().limits = limits.map(|limits| Arc::new(Limiter::new(limits)));
+        Served::start(endpoint, Options::default()).await
     }
 }
 
@@ -51,7 +53,7 @@ fn pay() -> String {
 #[tokio::test]
 async fn a_client_that_goes_away_and_comes_again_gets_the_answer_of_the_first_run() {
     let slow = Slow::new();
-    let served = slow.serve().await;
+    let served = slow.serve(None).await;
     let mut peer = served.connect().await;
     peer.send(&pay()).await;
     pass(&slow.started).await;
@@ -67,7 +69,7 @@ async fn a_client_that_goes_away_and_comes_again_gets_the_answer_of_the_first_ru
 #[tokio::test]
 async fn a_server_that_stops_waits_for_what_its_client_no_longer_waits_for() {
     let slow = Slow::new();
-    let served = slow.serve().await;
+    let served = slow.serve(None).await;
     let mut peer = served.connect().await;
     peer.send(&pay()).await;
     pass(&slow.started).await;
@@ -79,5 +81,23 @@ async fn a_server_that_stops_waits_for_what_its_client_no_longer_waits_for() {
     assert_eq!(slow.dropped.available_permits(), 0);
     slow.finish.add_permits(1);
     timeout(SOON, running).await.expect("stops soon").unwrap();
+    pass(&slow.dropped).await;
+}
+
+#[tokio::test]
+async fn a_call_whose_client_went_away_is_still_open() {
+    let slow = Slow::new();
+    let served = slow.serve(Some(Limits::new().open(1))).await;
+    let mut peer = served.connect().await;
+    peer.send(&pay()).await;
+    pass(&slow.started).await;
+    drop(peer);
+
+    for _ in 0..10 {
+        let mut again = served.connect().await;
+        again.send(&pay()).await;
+        again.read_until("503").await;
+    }
+    slow.finish.add_permits(1);
     pass(&slow.dropped).await;
 }

@@ -105,6 +105,17 @@ async fn a_check_that_hangs_has_failed_after_a_second() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_check_that_panics_has_failed() {
+    let at_once = || -> std::future::Ready<Result<(), String>> { panic!("before it is asked") };
+    let later = async || -> Result<(), String> { panic!("while it is asked") };
+    for health in [health(server().ready_when(at_once)), health(server().ready_when(later))] {
+        let (log, _guard) = logged();
+        assert_eq!(status(&health, "/readyz").await, StatusCode::SERVICE_UNAVAILABLE);
+        assert!(log.take().contains("panicked"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn many_who_ask_cost_one_check_a_second() {
     let runs = Arc::new(AtomicUsize::new(0));
     let counted = runs.clone();
