@@ -1,5 +1,6 @@
 //! Flags, exactly as typed. What they mean is decided by the commands.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
@@ -22,6 +23,8 @@ pub(crate) enum Command {
     Tools(ToolsArgs),
     DemoServer(DemoServerArgs),
     Keygen(KeygenArgs),
+    State(StateArgs),
+    Health(HealthArgs),
 }
 
 /// Call a tool and answer its questions, in the terminal or by flags.
@@ -77,8 +80,17 @@ pub(crate) struct DemoServerArgs {
     /// What the instance calls itself, in the header x-mrtr-instance of every response.
     #[arg(long, value_name = "NAME", default_value = "demo", value_parser = instance_name)]
     pub(crate) name: String,
+    /// Answer to this host too, as clients spell it in their URL: HOST or HOST:PORT. Repeatable.
+    #[arg(long, value_name = "HOST")]
+    pub(crate) allow_host: Vec<String>,
+    /// Read the keys from this file, in place of MRTR_KEYS.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) keys: Option<PathBuf>,
+    /// Serve on for so long after the signal to stop, saying "not ready", while load balancers find out.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    pub(crate) drain_delay: u64,
     /// Serve over stdin and stdout, one message per line, until stdin ends.
-    #[arg(long, conflicts_with_all = ["listen", "name", "until_stdin_closes"])]
+    #[arg(long, conflicts_with_all = ["listen", "name", "allow_host", "drain_delay", "until_stdin_closes"])]
     pub(crate) stdio: bool,
     /// Stop when standard input ends too, as it does when the process that started this one is gone.
     #[arg(long, hide = true)]
@@ -97,10 +109,54 @@ fn instance_name(text: &str) -> Result<String, &'static str> {
     is_name.then(|| text.to_owned()).ok_or("expected 1 to 64 of A-Z a-z 0-9 - _ .")
 }
 
+/// Ask a server's probe: exit code 0 when it says yes, 1 when it says no or nothing.
+#[derive(Debug, Args)]
+#[command(after_help = HEALTH_HELP)]
+pub(crate) struct HealthArgs {
+    /// The probe; /livez says whether the process serves, /readyz whether it should be sent requests.
+    #[arg(default_value = "http://127.0.0.1:8080/livez")]
+    pub(crate) url: String,
+    /// Give the server so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=600))]
+    pub(crate) timeout: u64,
+}
+
 /// Print a new random key for MRTR_KEYS.
 #[derive(Debug, Args)]
 #[command(after_help = KEYGEN_HELP)]
 pub(crate) struct KeygenArgs {}
+
+/// Look into the states servers send.
+#[derive(Debug, Args)]
+pub(crate) struct StateArgs {
+    #[command(subcommand)]
+    pub(crate) command: StateCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StateCommand {
+    Inspect(InspectArgs),
+}
+
+/// Show what is inside a request state or a list's cursor, with the key that sealed it.
+#[derive(Debug, Args)]
+#[command(after_help = INSPECT_HELP)]
+pub(crate) struct InspectArgs {
+    /// The token: the text of requestState or nextCursor; - reads it from stdin.
+    pub(crate) token: String,
+    /// Read the keys from this file; - is stdin.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) keys: Option<PathBuf>,
+    /// Read the keys from this environment variable.
+    #[arg(long, value_name = "NAME", default_value = "MRTR_KEYS", conflicts_with = "keys")]
+    pub(crate) keys_env: String,
+    /// Show values too: what users entered and steps returned.
+    #[arg(long)]
+    pub(crate) reveal: bool,
+    /// Print it to stdout as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// The server, and how to reach it.
 #[derive(Debug, Args)]
@@ -218,13 +274,26 @@ The first line on stdout says where it listens; with --stdio nothing is on
 stdout but messages, and a client that starts its servers wants this command:
 mrtr demo-server --stdio
 
-MRTR_KEYS holds the keys that seal request states; all instances of a fleet need
-the same. Without it a random key is made, and only this process can go on with
-what it asked. RUST_LOG says how much is logged to stderr."#;
+MRTR_KEYS, or the file that --keys names, holds the keys that seal request
+states; all instances of a fleet need the same. Without them a random key is
+made, and only this process can go on with what it asked.
+
+SIGTERM or Ctrl-C stops it in order: from then on /readyz says 503, and after
+--drain-delay it refuses connections and gives running calls 5 seconds. A second
+signal ends it at once. RUST_LOG says how much is logged to stderr."#;
+
+const HEALTH_HELP: &str = "\
+Examples:
+  mrtr health
+  mrtr health http://127.0.0.1:8080/readyz && echo ready
+  HEALTHCHECK CMD [\"/mrtr\", \"health\"]     (in a Dockerfile)";
 
 const KEYGEN_HELP: &str = "\
 Examples:
   export MRTR_KEYS=$(mrtr keygen)
+  (umask 077 && mrtr keygen >keys)
+
+The key is on stdout, its fingerprint on stderr.
 
 A server seals what it must remember of an unfinished call into the request
 state, which the client carries. Give all instances of a server the same keys,
@@ -237,6 +306,24 @@ after the other everywhere:
   2. MRTR_KEYS=NEW,OLD   NEW seals
   3. MRTR_KEYS=NEW       once what OLD sealed has expired (10 minutes, unless
                          the server says otherwise)";
+
+const INSPECT_HELP: &str = "\
+Examples:
+  pbpaste | mrtr state inspect - --keys /etc/releases/keys
+  mrtr state inspect \"$STATE\" --json | jq '.journal[].key'
+  mrtr state inspect \"$STATE\" --keys-env OLD_KEYS --reveal
+
+It shows the key that sealed the token, the operation, when it expires, digests
+of what it is bound to, and the journal: what was asked, answered and done, in
+order. It does not need the request, and shows what has expired too. Values are
+left out unless --reveal is given.
+
+Others on this machine can see a token on a command line: prefer stdin.
+
+Exit codes:
+  0  shown
+  1  the token cannot be opened with these keys
+  2  usage: no token, or no keys";
 
 #[cfg(test)]
 mod tests {

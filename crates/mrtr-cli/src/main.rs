@@ -36,7 +36,9 @@ async fn run(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Demo(args) => command::demo::run(args).await,
         Command::DemoServer(args) => command::demo_server::run(args).await,
+        Command::Health(args) => command::health::run(args).await,
         Command::Keygen(_) => command::keygen::run(),
+        Command::State(args) => command::state::run(&args),
         Command::Call(args) => command::call::run(args).await,
         Command::Tools(args) => command::tools::run(args).await,
     }

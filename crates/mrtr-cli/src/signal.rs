@@ -1,6 +1,8 @@
-//! The signals that mean: stop, and leave things as they were.
+//! The signals that mean: stop, and leave things as they were; and the one that means: read the keys again.
 
 use std::io;
+
+use mrtr::Keyring;
 
 /// SIGTERM or Ctrl-C, watched from this call on.
 #[cfg(unix)]
@@ -25,4 +27,39 @@ pub(crate) fn stop() -> io::Result<impl Future<Output = ()>> {
             std::future::pending::<()>().await;
         }
     })
+}
+
+/// SIGTERM or Ctrl-C for the first time, and for the second, watched from this call on.
+pub(crate) fn stop_twice() -> io::Result<(impl Future<Output = ()>, impl Future<Output = ()>)> {
+    let (first, seen) = (stop()?, stop()?);
+    let second = async {
+        seen.await;
+        match stop() {
+            Ok(again) => again.await,
+            Err(_) => std::future::pending().await,
+        }
+    };
+    Ok((first, second))
+}
+
+/// Reads the keys again on each SIGHUP from now on, where they can be read again. It goes on until the program ends.
+#[cfg(unix)]
+pub(crate) fn reload_on_hangup(keys: Keyring) -> io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let mut hangup = signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            let keys = keys.clone();
+            // It says in the log what it did, or why not.
+            let _ = tokio::task::spawn_blocking(move || drop(keys.reload())).await;
+        }
+    });
+    Ok(())
+}
+
+/// There is no SIGHUP.
+#[cfg(not(unix))]
+pub(crate) fn reload_on_hangup(_: Keyring) -> io::Result<()> {
+    Ok(())
 }

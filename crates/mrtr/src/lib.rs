@@ -40,6 +40,7 @@
 //! | telling clients what changed | [`ServerHandle`](server::ServerHandle) |
 //! | calling | [`client`] |
 //! | keys and what a state promises | [`Keyring`], `docs/state-format.md` |
+//! | what is inside a token | [`inspect`] |
 //! | who the caller is | [`Principal`] |
 //! | what is done once | [`Tool::once`], [`ledger`], `docs/guarantees.md` |
 //! | what goes over the wire | [`wire`] |
@@ -60,6 +61,7 @@
 pub mod bench;
 pub mod flow;
 pub mod form;
+pub mod inspect;
 pub mod ledger;
 #[cfg(any(feature = "http", feature = "stdio"))]
 mod runtime;

@@ -29,6 +29,7 @@ mod regression;
 mod replay;
 mod resources;
 mod results;
+mod rotation;
 #[cfg(all(feature = "stdio", unix))]
 mod stdio;
 mod subscriptions;

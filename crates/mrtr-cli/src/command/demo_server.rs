@@ -3,6 +3,7 @@
 use std::env;
 use std::future::pending;
 use std::io::{self, IsTerminal};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,11 +23,23 @@ use crate::{signal, term};
 pub(crate) async fn run(args: DemoServerArgs) -> Result<Exit, Failure> {
     log(if args.until_stdin_closes { "warn" } else { "info" });
     let mut server = tools::server();
-    if env::var_os(KEYS).is_some() {
-        server = server.keys(Keyring::from_env(KEYS).map_err(|error| Failure::usage(format!("{KEYS}: {error}")))?);
+    if let Some(keys) = keys(args.keys.as_deref())? {
+        let failed = |error| failed(format!("cannot watch for SIGHUP: {error}"));
+        signal::reload_on_hangup(keys.clone()).map_err(failed)?;
+        server = server.keys(keys);
     }
     let server = server.build().map_err(|error| failed(error.to_string()))?;
     if args.stdio { stdio(server).await } else { http(server, &args).await }
+}
+
+/// The keys of the fleet, where there are any.
+fn keys(file: Option<&Path>) -> Result<Option<Keyring>, Failure> {
+    let keys = match file {
+        Some(file) => Keyring::from_file(file).map_err(|error| Failure::usage(format!("--keys: {error}"))),
+        None if env::var_os(KEYS).is_none() => return Ok(None),
+        None => Keyring::from_env(KEYS).map_err(|error| Failure::usage(format!("{KEYS}: {error}"))),
+    };
+    keys.map(Some)
 }
 
 async fn stdio(server: Arc<Dispatch>) -> Result<Exit, Failure> {
@@ -36,12 +49,12 @@ async fn stdio(server: Arc<Dispatch>) -> Result<Exit, Failure> {
 }
 
 async fn http(server: Arc<Dispatch>, args: &DemoServerArgs) -> Result<Exit, Failure> {
-    let service = McpService::new(server);
+    let service = args.allow_host.iter().fold(McpService::new(server), McpService::allow_host);
     let instance = args.name.parse().map_err(|_| Failure::usage("--name is not a name"))?;
     let service = service.response_header(INSTANCE_HEADER.parse().expect("a valid header name"), instance);
 
     // Watched before anybody can know that there is something to stop.
-    let signal = signal::stop().map_err(|error| failed(format!("cannot watch for signals: {error}")))?;
+    let (signal, again) = signal::stop_twice().map_err(|error| failed(format!("cannot watch for signals: {error}")))?;
     let cannot_listen = |error: io::Error| failed(format!("cannot listen on {}: {error}", args.listen));
     let listener = TcpListener::bind(&args.listen).await.map_err(cannot_listen)?;
     let address = listener.local_addr().map_err(cannot_listen)?;
@@ -53,7 +66,11 @@ async fn http(server: Arc<Dispatch>, args: &DemoServerArgs) -> Result<Exit, Fail
             () = stdin_closes(), if args.until_stdin_closes => {}
         }
     };
-    HttpServer::new(service).drain_timeout(DRAIN).serve(listener, stop).await;
+    let server = HttpServer::new(service).drain_delay(Duration::from_secs(args.drain_delay)).drain_timeout(DRAIN);
+    tokio::select! {
+        () = server.serve(listener, stop) => {}
+        () = again => term::note("told to stop twice; dropping what still runs"),
+    }
     Ok(Exit::Completed)
 }
 

@@ -1,4 +1,4 @@
-//! `mrtr keygen`: a key for a fleet.
+//! `mrtr keygen`: a key for a fleet, on stdout; on stderr what it is called.
 
 use mrtr::Keyring;
 
@@ -7,6 +7,13 @@ use crate::term;
 
 /// Runs the command.
 pub(crate) fn run() -> Result<Exit, Failure> {
-    term::print_text(&Keyring::generate())?;
+    let key = Keyring::generate();
+    let fingerprint =
+        Keyring::parse(&key).map_err(|error| Failure::new(Exit::Failed, error.to_string()))?.fingerprints();
+    term::print_text(&key)?;
+    term::note(&format!(
+        "The key's fingerprint is {}; it is no secret, and what servers and mrtr state inspect call the key.",
+        fingerprint.join(", ")
+    ));
     Ok(Exit::Completed)
 }

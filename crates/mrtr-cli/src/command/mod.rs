@@ -5,7 +5,9 @@ mod arguments;
 pub(crate) mod call;
 pub(crate) mod demo;
 pub(crate) mod demo_server;
+pub(crate) mod health;
 pub(crate) mod keygen;
+pub(crate) mod state;
 pub(crate) mod tools;
 pub(crate) mod trace;
 

@@ -229,8 +229,13 @@ struct Server {
 
 impl Server {
     fn start(name: &str, key: Option<&str>) -> Self {
+        Self::start_with(name, key, &[])
+    }
+
+    fn start_with(name: &str, key: Option<&str>, more: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mrtr"));
         command.args(["demo-server", "--listen", "127.0.0.1:0", "--name", name, "--until-stdin-closes"]);
+        command.args(more);
         command.env_remove("MRTR_KEYS").envs(key.map(|key| ("MRTR_KEYS", key))).env("RUST_LOG", "warn");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program starts");
@@ -259,6 +264,51 @@ fn a_server_alone_can_be_called_and_stops_on_sigterm() {
     assert_eq!(mrtr(args).code, 0);
     signal("-TERM", &server.child.id().to_string());
     assert_eq!(server.ends(), (Some(0), String::new()));
+}
+
+#[test]
+fn a_server_told_to_stop_is_alive_and_not_ready_until_it_is_told_twice() {
+    let server = Server::start_with("solo", Some(&mrtr::Keyring::generate()), &["--drain-delay", "600"]);
+    let probe = |name| mrtr(["health", &server.url.replace("/mcp", name)]);
+    assert_eq!((probe("/livez").code, probe("/readyz").code), (0, 0));
+    signal("-TERM", &server.child.id().to_string());
+    let leaving = Instant::now();
+    while probe("/readyz").code == 0 {
+        assert!(leaving.elapsed() < Duration::from_secs(10));
+    }
+    assert_eq!(probe("/livez").code, 0);
+    assert!(probe("/readyz").stderr.contains("HTTP 503"));
+    signal("-TERM", &server.child.id().to_string());
+    let (code, log) = server.ends();
+    assert_eq!(code, Some(0));
+    assert!(log.contains("told to stop twice"), "{log}");
+}
+
+#[test]
+fn keys_come_from_a_file_and_hosts_from_a_flag() {
+    let keys = std::env::temp_dir().join(format!("mrtr-keys-{}", std::process::id()));
+    std::fs::write(&keys, mrtr::Keyring::generate() + "\n").expect("a file");
+    let path = keys.to_str().expect("UTF-8");
+    let server = Server::start_with("solo", None, &["--keys", path, "--allow-host", "mcp.example.com"]);
+    let address = server.url.replace("http://", "").replace("/mcp", "");
+    for (host, status) in [("mcp.example.com", "405"), ("evil.example.com", "403")] {
+        let mut stream = std::net::TcpStream::connect(&address).expect("a connection");
+        write!(stream, "GET /mcp HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").expect("a request");
+        let response = std::io::read_to_string(stream).expect("a response");
+        assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{response}");
+    }
+    signal("-TERM", &server.child.id().to_string());
+    let (_, log) = server.ends();
+    assert!(!log.contains("no keys given"), "{log}");
+
+    std::fs::write(&keys, "short").expect("a file");
+    let short = mrtr(["demo-server", "--keys", path]);
+    std::fs::remove_file(&keys).expect("removed");
+    let missing = mrtr(["demo-server", "--keys", path]);
+    for (ran, why) in [(short, "key 1"), (missing, "No such file")] {
+        assert_eq!(ran.code, 2);
+        assert!(ran.stderr.contains(path) && ran.stderr.contains(why), "{}", ran.stderr);
+    }
 }
 
 #[test]

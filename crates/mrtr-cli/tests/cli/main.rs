@@ -4,8 +4,10 @@ mod call;
 // Looks for processes in /proc.
 #[cfg(target_os = "linux")]
 mod demo;
+mod health;
 mod keygen;
 mod server;
+mod state;
 #[cfg(unix)]
 mod stdio;
 mod terminal;

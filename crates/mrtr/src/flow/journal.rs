@@ -121,16 +121,23 @@ fn content(answer: &RawValue) -> Option<String> {
     }
 }
 
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Kind {
+    /// The method of `Context`.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
             Self::Form => "elicit",
             Self::Url => "elicit_url",
             Self::Sampling => "sample",
             Self::Roots => "list_roots",
             Self::Step => "step",
             Self::Wait => "until",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

@@ -32,7 +32,7 @@ pub use context::Context;
 pub(crate) use drive::{Drive, Handling, RoundEnd, guarded};
 pub use elicit::{FormOf, UrlVisit};
 pub use error::ContextError;
-pub(crate) use journal::Journal;
+pub(crate) use journal::{Answer, Entry, Journal, State};
 pub use model::{ClientRequest, CreateMessage, CreateMessageResult, Root};
 pub(crate) use notices::Notices;
 pub use notices::{LogLevel, Outlet};

@@ -1,14 +1,10 @@
 //! The accept loop: connections in, hyper on each, and an orderly end.
 
-use std::{convert::Infallible, io, net::SocketAddr, time::Duration};
+use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use http::{Request, Response};
-use hyper::{
-    body::Incoming,
-    server::conn::http1,
-    service::{HttpService, service_fn},
-};
-use hyper_util::{rt::TokioIo, server::graceful::GracefulShutdown};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
@@ -18,6 +14,7 @@ use tokio::{
 use super::{
     body::ResponseBody,
     endpoint::{Endpoint, Handle},
+    health::Health,
     idle::{Activity, Idle},
     linger::Linger,
     refusal::Refusal,
@@ -30,37 +27,93 @@ const REST: Duration = Duration::from_millis(50);
 /// How often calls that would go on for ever are told to end, once the server is.
 const REMINDER: Duration = Duration::from_millis(50);
 
-/// Serves connections until `stop` is ready, then lets running calls finish within the drain timeout.
+/// Serves connections until `stop` is ready and the drain delay is over, then lets running calls finish within the
+/// drain timeout.
 pub(super) async fn run<H: Handle>(
     listener: TcpListener,
     endpoint: Endpoint<H>,
     options: &Options,
     stop: impl Future<Output = ()>,
 ) {
-    let mut stop = std::pin::pin!(stop);
-    let graceful = GracefulShutdown::new();
-    let mut connections = JoinSet::new();
-    loop {
-        tokio::select! {
-            () = &mut stop => break,
-            (stream, peer) = accept(&listener) => {
-                if let Err(error) = stream.set_nodelay(true) {
-                    tracing::debug!(%peer, %error, "cannot set TCP_NODELAY");
-                }
-                let connection = graceful.watch(connection(stream, endpoint.clone(), options));
-                connections.spawn(async move {
-                    if let Err(error) = connection.await {
-                        tracing::debug!(%peer, %error, "connection ended early");
-                    }
-                });
+    let health = Arc::new(Health::new(options.probes.clone()));
+    let mut connections = Connections { endpoint, options, health, tasks: JoinSet::new() };
+    connections.accept_until(&listener, stop).await;
+
+    connections.health.drain.leave();
+    if !options.drain_delay.is_zero() {
+        tracing::info!(delay = ?options.drain_delay, "told to stop; serving on while clients find out");
+        connections.accept_until(&listener, tokio::time::sleep(options.drain_delay)).await;
+    }
+    connections.accept_rest(listener);
+    connections.drain().await;
+}
+
+/// The connections of a server.
+struct Connections<'a, H> {
+    endpoint: Endpoint<H>,
+    options: &'a Options,
+    health: Arc<Health>,
+    tasks: JoinSet<()>,
+}
+
+impl<H: Handle> Connections<'_, H> {
+    async fn accept_until(&mut self, listener: &TcpListener, end: impl Future<Output = ()>) {
+        let mut end = std::pin::pin!(end);
+        loop {
+            tokio::select! {
+                () = &mut end => return,
+                (stream, peer) = accept(listener) => self.serve(stream, peer),
+                Some(ended) = self.tasks.join_next() => report_panic(ended),
             }
-            Some(ended) = connections.join_next() => report_panic(ended),
         }
     }
 
-    // From here on the system refuses new connections.
-    drop(listener);
-    drain(graceful, connections, &endpoint, options.drain_timeout).await;
+    /// Closes the listener, from when on the system refuses connections. Those it has made already are taken over
+    /// first: they would be reset, with the requests that were sent on them.
+    fn accept_rest(&mut self, listener: TcpListener) {
+        let Ok(listener) = listener.into_std() else { return };
+        // It does not block; what fails here is nobody waiting, or an error that ends with the listener.
+        while let Ok((stream, peer)) = listener.accept() {
+            let stream = stream.set_nonblocking(true).and_then(|()| TcpStream::from_std(stream));
+            match stream {
+                Ok(stream) => self.serve(stream, peer),
+                Err(error) => tracing::warn!(%peer, %error, "lost a connection while stopping"),
+            }
+        }
+    }
+
+    fn serve(&mut self, stream: TcpStream, peer: SocketAddr) {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%peer, %error, "cannot set TCP_NODELAY");
+        }
+        let connection = connection(stream, self.endpoint.clone(), self.options, Arc::clone(&self.health));
+        self.tasks.spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%peer, %error, "connection ended early");
+            }
+        });
+    }
+
+    /// Waits for the running calls; those that outlast the timeout are dropped with their connections.
+    async fn drain(mut self) {
+        self.health.drain.close();
+        let finished = async {
+            while let Some(ended) = self.tasks.join_next().await {
+                report_panic(ended);
+            }
+            self.endpoint.detached_calls_ended().await;
+        };
+        let finished = async {
+            tokio::select! {
+                () = finished => {}
+                () = end_lasting_calls(&self.endpoint) => {}
+            }
+        };
+        if tokio::time::timeout(self.options.drain_timeout, finished).await.is_err() {
+            tracing::warn!(connections = self.tasks.len(), "drain timeout is over; dropping what still runs");
+            self.tasks.shutdown().await;
+        }
+    }
 }
 
 /// The next connection; a failure to accept is waited out, never the end of the server.
@@ -88,59 +141,43 @@ pub(super) fn connection<H: Handle, S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     endpoint: Endpoint<H>,
     options: &Options,
-) -> http1::Connection<
-    TokioIo<Linger<S>>,
-    impl HttpService<Incoming, ResBody = ResponseBody, Error = Infallible, Future: Send> + use<H, S>,
-> {
+    health: Arc<Health>,
+) -> impl Future<Output = hyper::Result<()>> + use<H, S> {
     let path = options.path.clone();
     let activity = Activity::default();
     let idle = Idle::new(activity.clone(), options.header_timeout);
-    let service = service_fn(move |request: Request<Incoming>| {
-        let (endpoint, path, busy) = (endpoint.clone(), path.clone(), activity.begin());
-        async move {
-            let mut response = route(&endpoint, &path, request).await;
-            response.body_mut().keep_busy(busy);
-            Ok::<_, Infallible>(response)
-        }
-    });
-    // No timer of hyper's: `idle` has the time of the head.
-    http1::Builder::new().serve_connection(TokioIo::new(Linger::new(stream, idle)), service)
+    async move {
+        let service = service_fn(|request: Request<Incoming>| {
+            let (endpoint, path, health, busy) = (&endpoint, &*path, &*health, activity.begin());
+            async move {
+                let mut response = route(endpoint, path, health, request).await;
+                response.body_mut().keep_busy(busy);
+                health.drain.mark(&mut response);
+                Ok::<_, Infallible>(response)
+            }
+        });
+        // No timer of hyper's: `idle` has the time of the head.
+        let connection = http1::Builder::new().serve_connection(TokioIo::new(Linger::new(stream, idle)), service);
+        health.drain.run(connection, &activity).await
+    }
 }
 
-async fn route<H: Handle>(endpoint: &Endpoint<H>, path: &str, request: Request<Incoming>) -> Response<ResponseBody> {
+async fn route<H: Handle>(
+    endpoint: &Endpoint<H>,
+    path: &str,
+    health: &Health,
+    request: Request<Incoming>,
+) -> Response<ResponseBody> {
     if let Some(document) = endpoint.metadata(path, &request) {
         return document;
     }
-    if request.uri().path() != path {
-        return Refusal::PathUnknown { endpoint: path.to_owned() }.into_response();
+    if request.uri().path() == path {
+        return endpoint.respond(request).await;
     }
-    endpoint.respond(request).await
-}
-
-/// Waits for the running calls; those that outlast the timeout are dropped with their connections.
-async fn drain<H: Handle>(
-    graceful: GracefulShutdown,
-    mut connections: JoinSet<()>,
-    endpoint: &Endpoint<H>,
-    timeout: Duration,
-) {
-    let finished = async {
-        graceful.shutdown().await;
-        while let Some(ended) = connections.join_next().await {
-            report_panic(ended);
-        }
-        endpoint.detached_calls_ended().await;
-    };
-    let finished = async {
-        tokio::select! {
-            () = finished => {}
-            () = end_lasting_calls(endpoint) => {}
-        }
-    };
-    if tokio::time::timeout(timeout, finished).await.is_err() {
-        tracing::warn!(connections = connections.len(), "drain timeout is over; dropping what still runs");
-        connections.shutdown().await;
+    if let Some(probed) = health.answer(request.method(), request.uri().path()).await {
+        return endpoint.finish(probed);
     }
+    Refusal::PathUnknown { endpoint: path.to_owned() }.into_response()
 }
 
 /// Goes on ending calls that would last: one that was still on its way when the server was told to stop may come yet.

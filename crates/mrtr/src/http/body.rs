@@ -151,6 +151,13 @@ pub(super) fn json_response(status: StatusCode, json: Bytes) -> Response<Respons
     response
 }
 
+/// A response of this status with a text for people.
+pub(super) fn text_response(status: StatusCode, text: Bytes) -> Response<ResponseBody> {
+    let mut response = respond(status, Content::Whole(Full::new(text)));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    response
+}
+
 /// A response of this status and nothing else.
 pub(super) fn empty_response(status: StatusCode) -> Response<ResponseBody> {
     respond(status, Content::Whole(Full::default()))

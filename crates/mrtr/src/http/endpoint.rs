@@ -102,6 +102,10 @@ impl<H> Endpoint<H> {
     pub(super) fn rules_mut(&mut self) -> &mut Rules {
         Arc::make_mut(&mut self.rules)
     }
+
+    pub(super) fn handler(&self) -> &H {
+        &self.handle
+    }
 }
 
 impl<H: Handle> Endpoint<H> {
@@ -136,6 +140,8 @@ impl<H: Handle> Endpoint<H> {
         let (caller, permit) = self.admit(&mut parts).await?;
         negotiate::check(&parts)?;
         let body = body::read(body, &parts.headers, self.rules.body).await?;
+        let header = |name| parts.headers.get(name);
+        tracing::debug!(method = ?header("mcp-method"), name = ?header("mcp-name"), bytes = body.len(), "received a message");
         let asked = Asked { body, principal: caller, headers: parts.headers, clock: Arc::clone(&self.clock) };
         let mut response =
             exchange::respond(Arc::clone(&self.handle), asked, &self.detached, self.rules.keep_alive).await;
@@ -158,7 +164,7 @@ impl<H: Handle> Endpoint<H> {
     }
 
     /// Adds the operator's headers; ours cannot be replaced.
-    fn finish(&self, mut response: Response<ResponseBody>) -> Response<ResponseBody> {
+    pub(super) fn finish(&self, mut response: Response<ResponseBody>) -> Response<ResponseBody> {
         for (name, value) in &self.rules.response_headers {
             response.headers_mut().entry(name).or_insert_with(|| value.clone());
         }

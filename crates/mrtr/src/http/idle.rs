@@ -8,7 +8,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::{Context, Poll, ready},
     time::Duration,
@@ -26,6 +26,8 @@ struct Counts {
     turns: AtomicU64,
     /// How many are at work, or their responses being written.
     open: AtomicU64,
+    /// Whether a request has begun to arrive and is not yet at work.
+    asking: AtomicBool,
 }
 
 /// A request at work; it ends when this is dropped.
@@ -36,13 +38,35 @@ impl Activity {
     pub(super) fn begin(&self) -> Busy {
         self.0.open.fetch_add(1, Ordering::Relaxed);
         self.0.turns.fetch_add(1, Ordering::Relaxed);
+        self.0.asking.store(false, Ordering::Relaxed);
         Busy(self.clone())
+    }
+
+    /// Notes that bytes came: a request's head, unless one is at work, whose body they are then.
+    fn fed(&self) {
+        if !self.is_open() {
+            self.0.asking.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a part of a request is here and the rest is not.
+    pub(super) fn is_being_asked(&self) -> bool {
+        !self.is_open() && self.0.asking.load(Ordering::Relaxed)
+    }
+
+    /// Whether nothing is asked, as far as it has been read.
+    pub(super) fn is_quiet(&self) -> bool {
+        !self.is_open() && !self.0.asking.load(Ordering::Relaxed)
+    }
+
+    fn is_open(&self) -> bool {
+        self.0.open.load(Ordering::Relaxed) > 0
     }
 }
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        let Counts { turns, open } = &*self.0.0;
+        let Counts { turns, open, .. } = &*self.0.0;
         turns.fetch_add(1, Ordering::Relaxed);
         open.fetch_sub(1, Ordering::Relaxed);
     }
@@ -63,12 +87,17 @@ impl Idle {
         Self { activity, limit, seen: 0, timer: None }
     }
 
+    /// Notes that the peer sent something.
+    pub(super) fn fed(&self) {
+        self.activity.fed();
+    }
+
     /// Ready when nothing was asked, and nothing was at work, from one look to the next.
     pub(super) fn poll_over(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(self.limit)));
         loop {
             ready!(timer.as_mut().poll(cx));
-            let Counts { turns, open } = &*self.activity.0;
+            let Counts { turns, open, .. } = &*self.activity.0;
             let turns = turns.load(Ordering::Relaxed);
             if turns == self.seen && open.load(Ordering::Relaxed) == 0 {
                 return Poll::Ready(());

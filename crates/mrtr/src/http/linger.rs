@@ -107,10 +107,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Linger<S> {
 
 impl<S: AsyncRead + Unpin> AsyncRead for Linger<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buf);
         if read.is_pending() {
             ready!(self.idle.poll_over(cx));
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        if buf.filled().len() > before {
+            self.idle.fed();
         }
         read
     }

@@ -38,6 +38,15 @@
 //! is always 200, since it is sent first; an error that comes later is the last event like any other reply. The handler
 //! goes on as the client reads: what a client leaves unread is bounded, and messages beyond that are lost, never the reply.
 //!
+//! # In a fleet
+//!
+//! [`HttpServer`] answers two probes, `/livez` and `/readyz`, before anything else is judged;
+//! [`HttpServer::ready_when`] adds what readiness depends on. Told to stop, it is not ready at once, serves on for
+//! [`HttpServer::drain_delay`], and then ends in order. No request that has reached a connection is lost to that. One that is
+//! sent on a kept connection at the very moment it is closed is, as always with HTTP/1.1; a load balancer that makes a new
+//! connection for each request, and tries another instance only where it could not connect, loses none. The
+//! repository's `deploy` directory has such configurations.
+//!
 //! # When the client goes away
 //!
 //! The specification makes a closed connection the cancellation of its request, so a handler's future is
@@ -49,10 +58,12 @@ mod admission;
 mod auth;
 mod body;
 mod detached;
+mod drain;
 mod endpoint;
 mod events;
 mod exchange;
 mod headers;
+mod health;
 mod idle;
 mod limits;
 mod linger;

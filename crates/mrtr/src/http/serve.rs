@@ -4,9 +4,9 @@ use std::{fmt, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use tokio::net::{TcpListener, ToSocketAddrs};
 
-use super::{accept, service::McpService};
+use super::{accept, health::Probes, service::McpService};
 use crate::{
-    runtime::StopSignals,
+    runtime::{KeyWatch, StopSignals},
     server::{BuildError, Server},
 };
 
@@ -36,7 +36,9 @@ pub struct HttpServer {
 pub(super) struct Options {
     pub(super) path: Arc<str>,
     pub(super) header_timeout: Duration,
+    pub(super) drain_delay: Duration,
     pub(super) drain_timeout: Duration,
+    pub(super) probes: Probes,
 }
 
 impl Default for Options {
@@ -44,7 +46,9 @@ impl Default for Options {
         Self {
             path: Arc::from("/mcp"),
             header_timeout: Duration::from_secs(30),
+            drain_delay: Duration::ZERO,
             drain_timeout: Duration::from_secs(30),
+            probes: Probes::default(),
         }
     }
 }
@@ -77,9 +81,22 @@ impl HttpServer {
         self
     }
 
-    /// Sets how long running calls may go on after the server was told to stop; then they are dropped.
+    /// Sets for how long the server goes on serving after it was told to stop. Default: not at all.
     ///
-    /// Keep it below the time your supervisor waits between SIGTERM and SIGKILL. Default: 30 seconds.
+    /// Behind a load balancer this is the time it needs to notice: the readiness probe says 503 at once and every
+    /// response says `Connection: close`, while new connections and their calls are served as ever. Make it longer
+    /// than the interval of the balancer's checks times the failures it waits for, or than a change of a
+    /// service's endpoints takes to get around; five to ten seconds are common.
+    #[must_use]
+    pub fn drain_delay(mut self, delay: Duration) -> Self {
+        self.options.drain_delay = delay;
+        self
+    }
+
+    /// Sets how long running calls may go on once the server has stopped listening; then they are dropped.
+    ///
+    /// Keep it, together with the [drain delay](Self::drain_delay), below the time your supervisor waits between SIGTERM
+    /// and SIGKILL. Default: 30 seconds.
     #[must_use]
     pub fn drain_timeout(mut self, timeout: Duration) -> Self {
         self.options.drain_timeout = timeout;
@@ -89,13 +106,15 @@ impl HttpServer {
     /// Binds the address and serves until SIGTERM or Ctrl-C, then stops as [`serve`](Self::serve) does.
     ///
     /// A second signal drops the running calls at once. The signals are watched before the address
-    /// is bound, so a supervisor may send one as soon as the log says `listening`.
+    /// is bound, so a supervisor may send one as soon as the log says `listening`. So is SIGHUP, on Unix, if the server's
+    /// [`Keyring`](crate::Keyring) is from a file or a function: it is [reloaded](crate::Keyring::reload) then.
     ///
     /// # Errors
     ///
     /// When the address cannot be bound or the signals cannot be watched. Once listening, it cannot fail.
     pub async fn listen(self, address: impl ToSocketAddrs + fmt::Display) -> Result<(), ServeError> {
         let (mut first, mut second) = watch_signals()?;
+        let _keys = KeyWatch::hangup(self.service.endpoint.handler().keys()).map_err(ServeError::Signals)?;
         let listener = bind(address).await?;
         tokio::select! {
             () = self.serve(listener, first.next()) => {}
@@ -108,12 +127,18 @@ impl HttpServer {
 
     /// Serves a listener until `stop` is ready, then stops in order.
     ///
-    /// Stopping closes the listener, so that new connections are refused and a load balancer goes elsewhere;
-    /// idle connections are closed; subscriptions are ended; running calls finish and their replies are sent, within
-    /// the [drain timeout](Self::drain_timeout). Dropping the future drops everything at once.
+    /// Stopping goes in this order. The readiness probe says 503, and responses are the last of their connections; for the
+    /// [drain delay](Self::drain_delay) all else stays as it was. Then what has been connected is accepted and the listener
+    /// is closed: new connections are refused. Subscriptions are ended; running calls finish and their
+    /// replies are sent, within the [drain timeout](Self::drain_timeout). A connection on which nothing is asked is
+    /// closed after a quarter of a second, so that a request on its way still arrives. Dropping the future drops
+    /// everything at once.
     ///
     /// The listener's own IP address is an allowed host. Bound to all addresses there is no such address:
     /// unless [`McpService::allow_host`] named one, a warning in the log says that only loopback is answered.
+    ///
+    /// While it serves, a [`Keyring`](crate::Keyring) from a file follows the file. SIGHUP is left to the embedder, who
+    /// has [`Keyring::reload`](crate::Keyring::reload).
     pub async fn serve(mut self, listener: TcpListener, stop: impl Future<Output = ()>) {
         match listener.local_addr() {
             Ok(address) => self.announce(address),
@@ -121,8 +146,13 @@ impl HttpServer {
                 tracing::warn!(%error, "listening on an address the system does not tell")
             }
         }
+        let _keys = KeyWatch::file(self.service.endpoint.handler().keys());
         accept::run(listener, self.service.endpoint, &self.options, stop).await;
         tracing::info!("stopped");
+    }
+
+    pub(super) fn options_mut(&mut self) -> &mut Options {
+        &mut self.options
     }
 
     fn announce(&mut self, address: SocketAddr) {
@@ -189,8 +219,8 @@ pub enum ServeError {
         /// What the system said.
         source: io::Error,
     },
-    /// The termination signals cannot be watched.
-    #[error("cannot watch for termination signals")]
+    /// The signals to stop, or SIGHUP, cannot be watched.
+    #[error("cannot watch for signals")]
     Signals(#[source] io::Error),
 }
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::Principal;
+use super::ring::hex;
 
 /// SHA-256 cut to 128 bits, to keep states small. Who can choose both sides of a collision is the client, and it gains
 /// nothing: it answers for its user either way.
@@ -25,6 +26,10 @@ impl Digest {
 
     pub(crate) fn bytes(self) -> [u8; 16] {
         self.0
+    }
+
+    pub(crate) fn to_hex(self) -> String {
+        hex(&self.0)
     }
 }
 

@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::{Binding, Keyring, token};
 
 /// How far the clocks of two instances may be apart.
-const CLOCK_SKEW: Duration = Duration::from_secs(60);
+pub(crate) const CLOCK_SKEW: Duration = Duration::from_secs(60);
 
 /// The payload of a state. `J` is the journal; this module carries it and does not look inside.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -111,11 +111,6 @@ impl<J> Claims<J> {
         Self { operation, round: 0, waits: 0, expires: 0, binding, journal }
     }
 
-    /// When the state these claims were opened from expires, on a clock that is behind by all that clocks may be apart.
-    pub(crate) fn expires(&self) -> SystemTime {
-        UNIX_EPOCH + Duration::from_millis(self.expires) + CLOCK_SKEW
-    }
-
     /// Seals the claims of a round that ends now.
     pub(crate) fn seal_at(
         &mut self,
@@ -147,11 +142,7 @@ impl<J> Claims<J> {
     where
         J: DeserializeOwned,
     {
-        let payload = token::decode(keys, token::STATE, token)?;
-        let (claims, rest) = postcard::take_from_bytes::<Self>(&payload).map_err(|_| StateError::Unreadable)?;
-        if !rest.is_empty() {
-            return Err(StateError::Unreadable);
-        }
+        let claims = Self::read(&token::decode(keys, token::STATE, token)?)?;
         if claims.binding.audience != binding.audience {
             return Err(StateError::OtherAudience);
         }
@@ -166,6 +157,27 @@ impl<J> Claims<J> {
             None | Some(0) => Ok(Opened::Live(claims)),
             Some(late) => Ok(Opened::Expired(claims, Duration::from_millis(late))),
         }
+    }
+
+    /// Reads what was sealed, whoever presents it: for the key's owner to look at, and no ground to act on.
+    pub(crate) fn read(payload: &[u8]) -> Result<Self, StateError>
+    where
+        J: DeserializeOwned,
+    {
+        match postcard::take_from_bytes(payload) {
+            Ok((claims, [])) => Ok(claims),
+            Ok(_) | Err(_) => Err(StateError::Unreadable),
+        }
+    }
+
+    /// When it expires by the clock of who sealed it, in milliseconds since the Unix epoch.
+    pub(crate) fn expires(&self) -> u64 {
+        self.expires
+    }
+
+    /// What it was sealed for.
+    pub(crate) fn binding(&self) -> &Binding {
+        &self.binding
     }
 }
 

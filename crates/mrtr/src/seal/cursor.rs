@@ -17,11 +17,20 @@ pub(crate) struct Cursors {
     audience: Digest,
 }
 
-#[derive(Serialize, Deserialize)]
-struct Place<'a> {
-    audience: Digest,
-    list: &'a str,
-    last: &'a str,
+/// What a cursor holds.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Place<'a> {
+    pub(crate) audience: Digest,
+    pub(crate) list: &'a str,
+    pub(crate) last: &'a str,
+}
+
+impl<'a> Place<'a> {
+    /// Reads what was sealed, whoever presents it.
+    pub(crate) fn read(payload: &'a [u8]) -> Option<Self> {
+        let (place, rest) = postcard::take_from_bytes(payload).ok()?;
+        rest.is_empty().then_some(place)
+    }
 }
 
 impl Cursors {
@@ -39,8 +48,8 @@ impl Cursors {
     /// The entry behind which `list` goes on; `None` for whatever was not sealed for that.
     pub(crate) fn open(&self, keys: &Keyring, list: &str, cursor: &str) -> Option<String> {
         let payload = token::decode(keys, CURSOR, cursor).ok()?;
-        let (place, rest) = postcard::take_from_bytes::<Place<'_>>(&payload).ok()?;
-        (rest.is_empty() && place.audience == self.audience && place.list == list).then(|| place.last.to_owned())
+        let place = Place::read(&payload)?;
+        (place.audience == self.audience && place.list == list).then(|| place.last.to_owned())
     }
 }
 

@@ -1,22 +1,28 @@
-//! The keys: the first seals, all of them open.
+//! The operator's keys, which can be changed while the server runs.
+//!
+//! All clones share one ring, and whoever seals or opens takes a snapshot of it. A change that fails leaves the ring as it
+//! is: a server with yesterday's keys goes on, one without keys would not.
 
 use std::fmt;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
-use aes_gcm_siv::aead::{AeadInOut, KeyInit};
-use aes_gcm_siv::{Aes256GcmSiv, Nonce};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use hkdf::Hkdf;
-use sha2::Sha256;
 use thiserror::Error;
+use tracing::{error, info};
 use zeroize::Zeroizing;
 
-use super::token::{KEY_ID_LEN, NONCE_LEN};
+use super::key_source::Source;
+use super::ring::{MIN_SECRET, Ring};
 
-/// The shortest secret accepted, in bytes.
-const MIN_SECRET: usize = 32;
-
-/// The operator's keys. All instances of a fleet share them; nothing else is shared.
+/// The operator's keys: the first seals, all of them open. All instances of a fleet share them; nothing else is shared.
+///
+/// Clones are one keyring: what changes in one changes in all, the server's among them. A keyring from a
+/// [file](Self::from_file) or a [function](Self::from_fn) reads its keys again when it is told to ([`reload`](Self::reload)),
+/// and a server does that by itself: on SIGHUP, and for a file when the file changes. `docs/state-format.md` has the
+/// procedure.
 ///
 /// Rotation without a refused state: `[old, new]`, then `[new, old]`, then `[new]`, each step rolled out everywhere and
 /// the last one taken when the states of the second-to-last have expired.
@@ -29,20 +35,33 @@ const MIN_SECRET: usize = 32;
 /// ```
 ///
 /// # Security
-/// Secrets are wiped after the sealing keys are derived from them (HKDF-SHA256), derived keys when the ring is dropped.
-/// `Debug` shows key ids, which are public: they are part of every state.
+/// Secrets are wiped after the sealing keys are derived from them (HKDF-SHA256), derived keys when the last one who uses
+/// their ring is done. `Debug` and the log show key ids, which are public: they are part of every state.
 #[derive(Clone)]
 pub struct Keyring {
-    keys: Arc<[Key]>,
+    shared: Arc<Shared>,
 }
 
-struct Key {
-    id: [u8; KEY_ID_LEN],
-    cipher: Aes256GcmSiv,
+struct Shared {
+    /// Held for as long as it takes to clone or to swap a pointer.
+    ring: RwLock<Arc<Ring>>,
+    source: Source,
+    /// How often a server looks at a file, in milliseconds.
+    every: AtomicU64,
+    /// Held while keys are read, so that what was read first cannot come last.
+    reading: Mutex<Reading>,
 }
 
-/// Why a keyring could not be made. The text never contains key material.
-#[derive(Error, PartialEq, Eq)]
+#[derive(Debug, Default)]
+struct Reading {
+    /// When somebody last looked.
+    looked: Option<Instant>,
+    /// What was wrong when the file was last looked at: it is said once.
+    failing: Option<KeyringError>,
+}
+
+/// Why a keyring could not be made or changed. The text never contains key material.
+#[derive(Clone, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeyringError {
     /// The environment variable is not set.
@@ -65,6 +84,25 @@ pub enum KeyringError {
     /// The same key twice, or two keys whose ids collide.
     #[error("keys {0} and {1} are the same")]
     Repeated(usize, usize),
+    /// The file is not there, not permitted, or no text.
+    #[error("the keys file {} cannot be read: {reason}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says, or what is wrong with it.
+        reason: String,
+    },
+    /// What is in the file is no keyring.
+    #[error("the keys file {}: {cause}", path.display())]
+    InFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong in it.
+        cause: Box<Self>,
+    },
+    /// The function that brings the keys failed; this is what it says.
+    #[error("the source of the keys failed: {0}")]
+    Source(String),
 }
 
 /// As `Display` has it: what `main` returns is printed this way, and a variant's name tells nobody what to do.
@@ -80,32 +118,16 @@ impl Keyring {
     /// # Errors
     /// No secret, one that is too short, or the same one twice.
     pub fn new(secrets: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<Self, KeyringError> {
-        let mut keys: Vec<Key> = Vec::new();
-        for (index, secret) in secrets.into_iter().enumerate() {
-            let secret = secret.as_ref();
-            if secret.len() < MIN_SECRET {
-                return Err(KeyringError::TooShort { position: index + 1, len: secret.len() });
-            }
-            let key = Key::derive(secret);
-            if let Some(twin) = keys.iter().position(|other| other.id == key.id) {
-                return Err(KeyringError::Repeated(twin + 1, index + 1));
-            }
-            keys.push(key);
-        }
-        if keys.is_empty() { Err(KeyringError::Empty) } else { Ok(Self { keys: keys.into() }) }
+        Ok(Self::of(Ring::derive(secrets)?, Source::Fixed))
     }
 
-    /// Reads keys as `mrtr keygen` prints them, separated by commas or white space; the first one seals.
+    /// Reads keys as `mrtr keygen` prints them, separated by commas or white space; the first one seals. From `#` to the
+    /// end of its line is a comment.
     ///
     /// # Errors
     /// As [`Keyring::new`], or a key that is not unpadded base64url.
     pub fn parse(text: &str) -> Result<Self, KeyringError> {
-        let words = text.split([',', ' ', '\t', '\r', '\n']).filter(|word| !word.is_empty());
-        let secrets = words.enumerate().map(|(index, word)| match URL_SAFE_NO_PAD.decode(word) {
-            Ok(secret) => Ok(Zeroizing::new(secret)),
-            Err(_) => Err(KeyringError::NotBase64(index + 1)),
-        });
-        Self::new(secrets.collect::<Result<Vec<_>, _>>()?)
+        Ok(Self::of(Ring::parse(text)?, Source::Fixed))
     }
 
     /// Reads keys from an environment variable, in the form [`Keyring::parse`] takes.
@@ -120,53 +142,178 @@ impl Keyring {
         Self::parse(&Zeroizing::new(text))
     }
 
-    /// A ring with one random key. States sealed with it open in this process only.
-    pub fn random() -> Self {
-        Self { keys: Arc::new([Key::derive(&*random_secret())]) }
+    /// Reads keys from a file, in the form [`Keyring::parse`] takes. A server that has them looks at the file
+    /// [every few seconds](Self::look_every) and goes on with what it finds.
+    ///
+    /// Write a new file beside it and rename it over the old one: a file that is written in place may be read half-written.
+    ///
+    /// # Errors
+    /// As [`Keyring::parse`], or the file cannot be read, or is longer than 64 KiB. The text names the file.
+    ///
+    /// # Security
+    /// On Unix a file that all users can read or write is used, and warned of in the log.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self, KeyringError> {
+        Self::from_source(Source::File(path.as_ref().to_owned()))
     }
 
-    /// A new random key as text, for [`Keyring::parse`] and [`Keyring::from_env`].
+    /// Asks a function for the secrets, such as one that calls a key service: now, and again on each
+    /// [`reload`](Self::reload), which a server does on SIGHUP. The first secret seals.
+    ///
+    /// The function may block: a server calls it on a thread for that. Where asking takes an `async` client, ask first
+    /// and use [`Keyring::new`], then [`replace`](Self::replace).
+    ///
+    /// ```
+    /// use mrtr::Keyring;
+    /// # fn secrets_of_the_key_service() -> Result<Vec<[u8; 32]>, String> { Ok(vec![[7; 32]]) }
+    /// let keys = Keyring::from_fn(secrets_of_the_key_service)?;
+    /// assert!(!keys.reload()?, "the same keys as before");
+    /// # Ok::<(), mrtr::KeyringError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Keyring::new`], or the function fails.
+    ///
+    /// # Security
+    /// Secrets are dropped once keys are derived from them; let the function return a type that wipes itself. What it says
+    /// when it fails goes to the log as it is.
+    pub fn from_fn<S, E>(load: impl Fn() -> Result<Vec<S>, E> + Send + Sync + 'static) -> Result<Self, KeyringError>
+    where
+        S: AsRef<[u8]>,
+        E: fmt::Display,
+    {
+        Self::from_source(Source::function(load))
+    }
+
+    /// A ring with one random key. States sealed with it open in this process only.
+    pub fn random() -> Self {
+        Self::new([random_secret()]).expect("one key of 32 bytes")
+    }
+
+    /// A new random key as text, for [`Keyring::parse`] and everything that reads such text.
     pub fn generate() -> String {
         URL_SAFE_NO_PAD.encode(random_secret())
     }
 
+    /// Sets how often a server looks at the [file](Self::from_file) these keys are from; at least 10 ms, default 5 seconds.
+    ///
+    /// Looking reads the file. Keys from elsewhere are not looked at.
+    #[must_use]
+    pub fn look_every(self, every: Duration) -> Self {
+        self.shared.every.store(millis(every.max(Duration::from_millis(10))), Ordering::Relaxed);
+        self
+    }
+
     /// The public ids of the keys, in order, in hex.
     pub fn fingerprints(&self) -> Vec<String> {
-        self.keys.iter().map(|key| hex(&key.id)).collect()
+        self.ring().fingerprints()
     }
 
-    /// The id of the key that seals.
-    pub(super) fn sealing_id(&self) -> [u8; KEY_ID_LEN] {
-        self.keys[0].id
+    /// Reads the keys again from where they came, for all clones, and tells whether they have changed. Keys that came from
+    /// nowhere one could look again never change: that is no error.
+    ///
+    /// This may block. The log has the new fingerprints, or why the keys stay as they are.
+    ///
+    /// # Errors
+    /// Those of the constructor. The keys stay as they are.
+    pub fn reload(&self) -> Result<bool, KeyringError> {
+        let mut reading = self.reading();
+        let reloaded = self.read_again();
+        if let Err(error) = &reloaded {
+            self.keep(error);
+        }
+        reading.failing = reloaded.as_ref().err().cloned();
+        reloaded
     }
 
-    /// Encrypts `buffer` in place with the first key and appends the tag.
-    pub(super) fn encrypt(&self, nonce: &[u8; NONCE_LEN], header: &[u8], buffer: &mut Vec<u8>) {
-        let sealed = self.keys[0].cipher.encrypt_in_place(&Nonce::from(*nonce), header, buffer);
-        sealed.expect("a state is far below the 64 GiB limit of the cipher");
+    /// Takes these secrets from now on, in all clones, and tells whether the keys have changed. The first one seals.
+    ///
+    /// For keys that come from a service with an `async` client. A keyring from a file or a function forgets these keys
+    /// when it is loaded again and finds others.
+    ///
+    /// # Errors
+    /// As [`Keyring::new`]. The keys stay as they are, and the log says so.
+    pub fn replace(&self, secrets: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<bool, KeyringError> {
+        Ring::derive(secrets).map(|ring| self.swap(ring)).inspect_err(|error| self.keep(error))
     }
 
-    /// Decrypts `buffer` in place; `None` for an unknown key, `Some(false)` for a buffer that was not sealed with it.
-    pub(super) fn decrypt(
-        &self,
-        id: [u8; KEY_ID_LEN],
-        nonce: [u8; NONCE_LEN],
-        header: &[u8],
-        buffer: &mut Vec<u8>,
-    ) -> Option<bool> {
-        let key = self.keys.iter().find(|key| key.id == id)?;
-        Some(key.cipher.decrypt_in_place(&Nonce::from(nonce), header, buffer).is_ok())
+    /// Looks whether the file has changed, unless somebody just did. As [`reload`](Self::reload), but what is wrong with it
+    /// is said once.
+    #[cfg_attr(not(any(feature = "http", feature = "stdio")), allow(dead_code, reason = "servers look"))]
+    pub(crate) fn look(&self) {
+        let mut reading = self.reading();
+        let Some(every) = self.looks() else { return };
+        if reading.looked.is_some_and(|looked| looked.elapsed() < every / 2) {
+            return;
+        }
+        reading.looked = Some(Instant::now());
+        let failure = self.read_again().err();
+        if let Some(error) = failure.as_ref().filter(|error| reading.failing.as_ref() != Some(error)) {
+            self.keep(error);
+        } else if failure.is_none() && reading.failing.is_some() {
+            info!(keys = ?self.ring(), "the keys can be read again");
+        }
+        reading.failing = failure;
     }
-}
 
-impl Key {
-    fn derive(secret: &[u8]) -> Self {
-        let expand = Hkdf::<Sha256>::new(None, secret);
-        let mut key = Zeroizing::new([0; 32]);
-        let mut id = [0; KEY_ID_LEN];
-        expand.expand(b"mrtr state m1 AES-256-GCM-SIV", &mut *key).expect("32 bytes are a valid output length");
-        expand.expand(b"mrtr state m1 key id", &mut id).expect("4 bytes are a valid output length");
-        Self { id, cipher: Aes256GcmSiv::new((&*key).into()) }
+    /// How often to look; `None` for keys that are not from a file.
+    #[cfg_attr(not(any(feature = "http", feature = "stdio")), allow(dead_code, reason = "servers look"))]
+    pub(crate) fn looks(&self) -> Option<Duration> {
+        let every = || Duration::from_millis(self.shared.every.load(Ordering::Relaxed));
+        matches!(self.shared.source, Source::File(_)).then(every)
+    }
+
+    /// Whether loading again can bring other keys.
+    #[cfg_attr(not(any(feature = "http", feature = "stdio")), allow(dead_code, reason = "servers reload"))]
+    pub(crate) fn is_reloadable(&self) -> bool {
+        !matches!(self.shared.source, Source::Fixed)
+    }
+
+    /// The keys of this moment.
+    pub(crate) fn ring(&self) -> Arc<Ring> {
+        Arc::clone(&self.shared.ring.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn from_source(source: Source) -> Result<Self, KeyringError> {
+        let ring = source.load()?.expect("what is read from is never fixed");
+        source.warn();
+        Ok(Self::of(ring, source))
+    }
+
+    fn of(ring: Ring, source: Source) -> Self {
+        let ring = RwLock::new(Arc::new(ring));
+        let (every, reading) = (AtomicU64::new(millis(LOOK_EVERY)), Mutex::default());
+        Self { shared: Arc::new(Shared { ring, source, every, reading }) }
+    }
+
+    fn reading(&self) -> MutexGuard<'_, Reading> {
+        // What panics in there is the author's function, and it leaves everything as it was.
+        self.shared.reading.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read_again(&self) -> Result<bool, KeyringError> {
+        let Some(ring) = self.shared.source.load()? else { return Ok(false) };
+        let has_changed = self.swap(ring);
+        if has_changed {
+            self.shared.source.warn();
+        }
+        Ok(has_changed)
+    }
+
+    /// Puts a ring in place of the current one, unless it is the same.
+    fn swap(&self, ring: Ring) -> bool {
+        let now = Arc::new(ring);
+        let mut current = self.shared.ring.write().unwrap_or_else(PoisonError::into_inner);
+        if now.is_same(&current) {
+            return false;
+        }
+        let before = std::mem::replace(&mut *current, Arc::clone(&now));
+        drop(current);
+        info!(?before, ?now, "the keys have changed");
+        true
+    }
+
+    fn keep(&self, error: &KeyringError) {
+        error!(keys = ?self.ring(), "the keys stay as they are: {error}");
     }
 }
 
@@ -174,59 +321,17 @@ fn random_secret() -> Zeroizing<[u8; 32]> {
     Zeroizing::new(rand::random())
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
+
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 impl fmt::Debug for Keyring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Keyring").field(&self.keys).finish()
-    }
-}
-
-impl fmt::Debug for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Key({})", hex(&self.id))
+        f.debug_tuple("Keyring").field(&self.ring()).finish()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_are_read_as_keygen_prints_them() {
-        let (a, b) = (Keyring::generate(), Keyring::generate());
-        let ring = Keyring::parse(&format!(" {a},\n{b}\n")).expect("two keys");
-        assert_eq!(ring.fingerprints().len(), 2);
-        assert_eq!(ring.fingerprints()[0], Keyring::parse(&a).expect("one key").fingerprints()[0]);
-    }
-
-    #[test]
-    fn errors_name_the_key_and_never_show_it() {
-        let good = Keyring::generate();
-        for (text, error) in [
-            (String::new(), KeyringError::Empty),
-            (format!("{good},not base64!"), KeyringError::NotBase64(2)),
-            (format!("{good},c2hvcnQ"), KeyringError::TooShort { position: 2, len: 5 }),
-            (format!("{good} {good}"), KeyringError::Repeated(1, 2)),
-        ] {
-            assert_eq!(Keyring::parse(&text).expect_err("refused"), error);
-            assert!(!error.to_string().contains(&good));
-        }
-        let error = Keyring::from_env("MRTR_TEST_NO_SUCH_VARIABLE").expect_err("not set");
-        assert!(error.to_string().contains("MRTR_TEST_NO_SUCH_VARIABLE"), "{error}");
-    }
-
-    #[test]
-    fn an_error_that_main_returns_says_what_to_do() {
-        let error: Box<dyn std::error::Error> = Keyring::parse("garbage!").expect_err("no key").into();
-        assert_eq!(format!("{error:?}"), "key 1 is not unpadded base64url; `mrtr keygen` prints a valid one");
-    }
-
-    #[test]
-    fn debug_shows_the_id_and_nothing_else() {
-        let ring = Keyring::new([[7; 32]]).expect("one key");
-        assert_eq!(format!("{ring:?}"), format!("Keyring([Key({})])", ring.fingerprints()[0]));
-    }
-}
+mod tests;

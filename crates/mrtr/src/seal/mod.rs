@@ -9,16 +9,19 @@
 mod binding;
 mod claims;
 mod cursor;
+mod key_source;
 mod keyring;
 mod record;
+mod ring;
 mod spilled;
-mod token;
+pub(crate) mod token;
 
 pub(crate) use binding::{Binding, Digest, audience};
-pub(crate) use claims::{Claims, Opened, StateError};
-pub(crate) use cursor::Cursors;
+pub(crate) use claims::{CLOCK_SKEW, Claims, Opened, StateError};
+pub(crate) use cursor::{Cursors, Place};
 pub use keyring::{Keyring, KeyringError};
 pub(crate) use record::Record;
+pub(crate) use ring::hex;
 pub(crate) use spilled::Spilled;
 pub(crate) use token::NONCE_LEN;
 

@@ -33,8 +33,12 @@ impl Spilled {
     /// # Errors
     /// As for a state.
     pub(crate) fn open(keys: &Keyring, token: &str) -> Result<Self, StateError> {
-        let payload = token::decode(keys, SPILLED, token)?;
-        match postcard::take_from_bytes(&payload) {
+        Self::read(&token::decode(keys, SPILLED, token)?)
+    }
+
+    /// What a handle's payload says.
+    pub(crate) fn read(payload: &[u8]) -> Result<Self, StateError> {
+        match postcard::take_from_bytes(payload) {
             Ok((handle, [])) => Ok(handle),
             _ => Err(StateError::Unreadable),
         }

@@ -5,13 +5,13 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use super::{Keyring, StateError};
 
 /// What a token is, and the version of everything behind it: a change to any of it is a new prefix.
-pub(super) type Prefix = [u8; 3];
-pub(super) const STATE: &Prefix = b"m1.";
-pub(super) const CURSOR: &Prefix = b"c1.";
+pub(crate) type Prefix = [u8; 3];
+pub(crate) const STATE: &Prefix = b"m1.";
+pub(crate) const CURSOR: &Prefix = b"c1.";
+/// A handle to a state the ledger keeps.
+pub(crate) const SPILLED: &Prefix = b"s1.";
 /// What the ledger keeps to give again; as bytes, it never travels as text.
 pub(super) const RECORD: &Prefix = b"r1.";
-/// A state the ledger keeps.
-pub(super) const SPILLED: &Prefix = b"s1.";
 
 pub(crate) const KEY_ID_LEN: usize = 4;
 pub(crate) const NONCE_LEN: usize = 12;
@@ -20,7 +20,7 @@ const HEADER_LEN: usize = KEY_ID_LEN + NONCE_LEN;
 /// Seals `payload` with the ring's first key.
 ///
 /// GCM-SIV keeps its promises even if a nonce repeats, so random ones are safe for a whole fleet (RFC 8452, section 9).
-pub(super) fn encode(keys: &Keyring, prefix: &Prefix, nonce: [u8; NONCE_LEN], payload: Vec<u8>) -> String {
+pub(crate) fn encode(keys: &Keyring, prefix: &Prefix, nonce: [u8; NONCE_LEN], payload: Vec<u8>) -> String {
     let sealed = encode_bytes(keys, prefix, nonce, payload);
     let mut token = String::with_capacity(prefix.len() + sealed.len().div_ceil(3) * 4);
     token.extend(prefix.iter().copied().map(char::from));
@@ -30,33 +30,46 @@ pub(super) fn encode(keys: &Keyring, prefix: &Prefix, nonce: [u8; NONCE_LEN], pa
 
 /// As [`encode`], without the text around it; the prefix is sealed in all the same.
 pub(super) fn encode_bytes(keys: &Keyring, prefix: &Prefix, nonce: [u8; NONCE_LEN], mut payload: Vec<u8>) -> Vec<u8> {
-    let id = keys.sealing_id();
-    keys.encrypt(&nonce, &associated(prefix, id), &mut payload);
+    let ring = keys.ring();
+    let id = ring.sealing_id();
+    ring.encrypt(&nonce, &associated(prefix, id), &mut payload);
     payload.splice(..0, id.into_iter().chain(nonce));
     payload
 }
 
 /// Opens a token and returns its payload.
-pub(super) fn decode(keys: &Keyring, prefix: &Prefix, token: &str) -> Result<Vec<u8>, StateError> {
-    let encoded = token.as_bytes().strip_prefix(prefix).ok_or(StateError::NotOurs)?;
-    // The decoder accepts no padding and no trailing bits: a second spelling of the same bytes is refused here.
-    let sealed = URL_SAFE_NO_PAD.decode(encoded).map_err(|_| StateError::NotBase64)?;
-    decode_bytes(keys, prefix, sealed)
+pub(crate) fn decode(keys: &Keyring, prefix: &Prefix, token: &str) -> Result<Vec<u8>, StateError> {
+    decode_bytes(keys, prefix, bytes(prefix, token)?)
 }
 
 /// Opens what [`encode_bytes`] sealed.
 ///
 /// An unknown key is reported apart from a broken seal: the first is usually a rotation that went too fast.
-pub(super) fn decode_bytes(keys: &Keyring, prefix: &Prefix, mut bytes: Vec<u8>) -> Result<Vec<u8>, StateError> {
-    let (id, rest) = bytes.split_first_chunk::<KEY_ID_LEN>().ok_or(StateError::Truncated)?;
-    let nonce = rest.first_chunk::<NONCE_LEN>().ok_or(StateError::Truncated)?;
-    let (id, nonce) = (*id, *nonce);
-    bytes.drain(..HEADER_LEN);
-    match keys.decrypt(id, nonce, &associated(prefix, id), &mut bytes) {
-        Some(true) => Ok(bytes),
+pub(super) fn decode_bytes(keys: &Keyring, prefix: &Prefix, mut sealed: Vec<u8>) -> Result<Vec<u8>, StateError> {
+    let (id, nonce) = head(&sealed)?;
+    sealed.drain(..HEADER_LEN);
+    match keys.ring().decrypt(id, nonce, &associated(prefix, id), &mut sealed) {
+        Some(true) => Ok(sealed),
         Some(false) => Err(StateError::BrokenSeal),
         None => Err(StateError::UnknownKey),
     }
+}
+
+/// The id of the key a token says it was sealed with.
+pub(crate) fn key_id(prefix: &Prefix, token: &str) -> Result<[u8; KEY_ID_LEN], StateError> {
+    head(&bytes(prefix, token)?).map(|(id, _)| id)
+}
+
+fn bytes(prefix: &Prefix, token: &str) -> Result<Vec<u8>, StateError> {
+    let encoded = token.as_bytes().strip_prefix(prefix).ok_or(StateError::NotOurs)?;
+    // The decoder accepts no padding and no trailing bits: a second spelling of the same bytes is refused here.
+    URL_SAFE_NO_PAD.decode(encoded).map_err(|_| StateError::NotBase64)
+}
+
+/// What a sealed payload begins with: the key's id and the nonce.
+fn head(sealed: &[u8]) -> Result<([u8; KEY_ID_LEN], [u8; NONCE_LEN]), StateError> {
+    let (id, rest) = sealed.split_first_chunk().ok_or(StateError::Truncated)?;
+    Ok((*id, *rest.first_chunk().ok_or(StateError::Truncated)?))
 }
 
 /// What the seal covers besides the payload: the prefix and the key id.

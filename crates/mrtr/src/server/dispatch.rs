@@ -14,7 +14,7 @@ use super::offers::Offers;
 use super::subscriptions::Subscriptions;
 use super::{BuildError, Server};
 use crate::flow::{Clock, LogLevel, Outlet};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, LedgerError};
 use crate::seal::{Cursors, Digest, Keyring, Principal, audience};
 use crate::wire::{
     Malformed, Message, Meta, Method, PROTOCOL_VERSION, Request, RequestId, RpcError, SUPPORTED_VERSIONS, json as text,
@@ -144,6 +144,19 @@ impl Dispatch {
         self.tally.read()
     }
 
+    /// Whether the [ledger](Server::ledger) answers, where there is one: for readiness probes.
+    ///
+    /// A fleet shares its ledger: an instance that is not ready without it takes everything else it serves along.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub async fn check_ledger(&self) -> Result<(), LedgerError> {
+        match &self.ledger {
+            Some(ledger) => ledger.check().await,
+            None => Ok(()),
+        }
+    }
+
     /// Answers one message.
     ///
     /// Dropping the future cancels the handler that is running for it. Nothing is kept between two calls: whatever an
@@ -157,6 +170,12 @@ impl Dispatch {
             },
             Err(malformed) => self.malformed(&malformed),
         }
+    }
+
+    /// The keys, which transports keep up to date while they serve.
+    #[cfg(any(feature = "http", feature = "stdio"))]
+    pub(crate) fn keys(&self) -> &Keyring {
+        &self.keys
     }
 
     /// The member of every result's `_meta` that names the server, for replies a transport writes itself.

@@ -1,7 +1,7 @@
 //! What crosses from round to round: the state a request brings, opened; the state a reply carries, sealed.
 
 use std::borrow::Cow;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tracing::{debug, error, warn};
 
@@ -11,7 +11,7 @@ use super::counters::add;
 use super::{Dispatch, ToolResult};
 use crate::flow::{Clock, Journal, Suspension};
 use crate::ledger::EntryKey;
-use crate::seal::{Binding, Claims, NONCE_LEN, Opened, Spilled, StateError};
+use crate::seal::{Binding, CLOCK_SKEW, Claims, NONCE_LEN, Opened, Spilled, StateError};
 use crate::wire::{Method, Request, RpcError, json};
 
 /// How long the ledger keeps what belongs to a state after that has expired: nothing that can still be opened is
@@ -92,8 +92,9 @@ impl Dispatch {
 
     /// How long what belongs to these claims is kept: as long as their state can be presented.
     pub(super) fn kept_for(&self, claims: &Claims<Journal>, now: SystemTime) -> Duration {
-        let last = claims.expires() + self.limits.reask_expired + MARGIN;
-        last.duration_since(now).unwrap_or(MARGIN)
+        let after = CLOCK_SKEW.saturating_add(self.limits.reask_expired).saturating_add(MARGIN);
+        let last = Duration::from_millis(claims.expires()).saturating_add(after);
+        last.saturating_sub(now.duration_since(UNIX_EPOCH).unwrap_or_default())
     }
 
     /// Hands a state that is too large to travel to the ledger, and returns the handle that travels instead.

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::connection;
 use super::process::{Input, Output};
-use crate::runtime::StopSignals;
+use crate::runtime::{KeyWatch, StopSignals};
 use crate::seal::Principal;
 use crate::server::{BuildError, Dispatch, Server};
 
@@ -97,12 +97,16 @@ impl StdioServer {
     /// Nothing is left behind that would keep the process alive: `main` may return while the client still has its
     /// end of stdin open. What is read ahead from stdin is lost to others, so call it once in a process.
     ///
+    /// On Unix SIGHUP is watched too if the server's [`Keyring`](crate::Keyring) is from a file or a function: it is
+    /// [reloaded](crate::Keyring::reload) then.
+    ///
     /// # Errors
     ///
     /// When the signals cannot be watched, or reading or writing fails for another reason than that the client is gone.
     pub async fn run(self) -> Result<(), ServeError> {
         let watch = || StopSignals::watch().map_err(ServeError::Signals);
         let (mut first, mut second) = (watch()?, watch()?);
+        let _keys = KeyWatch::hangup(self.dispatch.keys()).map_err(ServeError::Signals)?;
         let reader = Input::start(io::stdin()).map_err(ServeError::Read)?;
         let writer = Output::start(io::stdout()).map_err(ServeError::Write)?;
         tokio::select! {
@@ -118,7 +122,7 @@ impl StdioServer {
     ///
     /// At the end of the input subscriptions end, running calls finish and their replies are written, within the
     /// [drain timeout](Self::drain_timeout). A broken output drops everything at once; it is no error, the client is
-    /// gone. Dropping the future does the same.
+    /// gone. Dropping the future does the same. A [`Keyring`](crate::Keyring) from a file follows the file meanwhile.
     ///
     /// # Errors
     ///
@@ -142,6 +146,7 @@ impl StdioServer {
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
+        let _keys = KeyWatch::file(self.dispatch.keys());
         connection::run(self.dispatch, &self.options, reader, writer, stop).await
     }
 }
@@ -174,8 +179,8 @@ pub enum ServeError {
     /// The server's definition is wrong.
     #[error("cannot build the server")]
     Build(#[source] BuildError),
-    /// The termination signals cannot be watched.
-    #[error("cannot watch for termination signals")]
+    /// The signals to stop, or SIGHUP, cannot be watched.
+    #[error("cannot watch for signals")]
     Signals(#[source] io::Error),
     /// The input cannot be read.
     #[error("cannot read the client's messages")]

@@ -13,15 +13,14 @@ async fn a_result_without_questions_ends_the_call() {
     let output = call(&server, Responders::new()).await.unwrap();
     assert_eq!(output.text(), "Deployed.");
     assert!(!output.is_error());
-    assert_eq!(
-        server.sent(),
-        [concat!(
-            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"deploy","arguments":{"service":"api"},"#,
-            r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
-            r#""io.modelcontextprotocol/clientInfo":{"name":"mrtr","version":"0.1.0"},"#,
-            r#""io.modelcontextprotocol/clientCapabilities":{}}}}"#
-        )]
+    let key = server.sent_params()[0]["_meta"]["mrtr/idempotencyKey"].as_str().unwrap().to_owned();
+    let expected = concat!(
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"deploy","arguments":{"service":"api"},"#,
+        r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
+        r#""io.modelcontextprotocol/clientInfo":{"name":"mrtr","version":"0.1.0"},"#,
+        r#""io.modelcontextprotocol/clientCapabilities":{},"mrtr/idempotencyKey":"KEY"}}}"#
     );
+    assert_eq!(server.sent(), [expected.replace("KEY", &key)]);
 }
 
 #[tokio::test]

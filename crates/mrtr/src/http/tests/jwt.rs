@@ -1,7 +1,7 @@
 //! Bearer tokens: the good one, and every way known to forge or misuse one.
 
 use std::sync::{
-    Arc, Mutex,
+    Arc,
     atomic::{AtomicUsize, Ordering},
 };
 
@@ -15,7 +15,7 @@ use tower::ServiceExt;
 
 use super::{
     issuer::{AUDIENCE, HandClock, ISSUER, NOW, Signer, claims, encode, hmac_signed},
-    world::{Served, call, called, endpoint, head, json, request},
+    world::{Served, call, called, endpoint, head, json, logged, request},
 };
 use crate::{
     Context, NoArguments, Server, Tool, ToolError,
@@ -333,31 +333,9 @@ async fn without_an_authenticator_a_token_changes_nothing() {
     assert_eq!(json(response).await, json!(null));
 }
 
-/// Collects what is logged.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 #[tokio::test]
 async fn no_token_reaches_the_log() {
-    let log = Log::default();
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::TRACE)
-        .with_writer(move || writer.clone())
-        .with_ansi(false)
-        .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let (log, _guard) = logged();
 
     let signer = Signer::ed25519();
     let (endpoint, _) = guarded(fixed(&[signer.jwk("a")]));
@@ -365,9 +343,9 @@ async fn no_token_reaches_the_log() {
     for (claims, status) in [(claims(), 200), (changed("exp", json!(1)), 401), (without("aud"), 401)] {
         let token = signer.sign(&header, &claims);
         let request = with(&[&format!("Bearer {token}")]);
-        log.0.lock().unwrap().clear();
+        log.take();
         assert_eq!(endpoint.respond(request).await.status(), status);
-        let logged = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        let logged = log.take();
         assert_eq!(logged.contains("refused a request"), status == 401, "{logged}");
         for part in token.split('.') {
             assert!(!logged.contains(part), "{logged}");

@@ -11,6 +11,7 @@ mod jwks;
 mod jwt;
 mod limits;
 mod mount;
+mod probes;
 mod refusals;
 mod shutdown;
 mod sockets;

@@ -16,7 +16,12 @@ use super::{
 };
 use crate::{
     Context, NoArguments,
-    http::{accept, endpoint::Endpoint, serve::Options},
+    http::{
+        accept,
+        endpoint::Endpoint,
+        health::{Health, Probes},
+        serve::Options,
+    },
     server::Dispatch,
 };
 
@@ -139,7 +144,8 @@ async fn a_client_that_stops_reading_its_stream_is_given_up() {
         }
     });
     let (ours, mut theirs) = duplex(64 * 1024);
-    let connection = accept::connection(ours, Endpoint::new(talks), &Options::default());
+    let connection =
+        accept::connection(ours, Endpoint::new(talks), &Options::default(), Arc::new(Health::new(Probes::default())));
     theirs.write_all(post("p").as_bytes()).await.unwrap();
     let start = Instant::now();
     connection.await.expect_err("nobody reads");
