@@ -29,14 +29,15 @@ struct Book {
 
 pub struct Bank {
     delay: Duration,
+    is_slow: fn(u64) -> bool,
     book: Mutex<Book>,
     written: Notify,
 }
 
 impl Bank {
-    /// Opens for the rest of the run.
-    pub async fn open(delay: Duration) -> io::Result<(Arc<Self>, SocketAddr)> {
-        let bank = Arc::new(Self { delay, book: Mutex::default(), written: Notify::new() });
+    /// Opens for the rest of the run. A payment takes `delay`, a slow order's a hundred times that.
+    pub async fn open(delay: Duration, is_slow: fn(u64) -> bool) -> io::Result<(Arc<Self>, SocketAddr)> {
+        let bank = Arc::new(Self { delay, is_slow, book: Mutex::default(), written: Notify::new() });
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let (address, serving) = (listener.local_addr()?, Arc::clone(&bank));
         tokio::spawn(async move {
@@ -86,10 +87,11 @@ impl Bank {
     /// Pays, whatever was paid before. The number of the payment.
     async fn pay(&self, operation: &str, order: u64) -> usize {
         *self.book().under_way.entry(operation.to_owned()).or_default() += 1;
-        sleep(self.delay / 2).await;
+        let half = if (self.is_slow)(order) { self.delay * 50 } else { self.delay / 2 };
+        sleep(half).await;
         let number = self.write_down(operation, order);
         self.written.notify_waiters();
-        sleep(self.delay / 2).await;
+        sleep(half).await;
         number
     }
 

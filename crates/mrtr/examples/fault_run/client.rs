@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use mrtr::wire::OUTCOME_UNKNOWN;
 use serde_json::{Value, json};
+use thiserror::Error;
 use tokio::time::timeout;
 
 use super::http::{Connection, request};
@@ -34,11 +35,12 @@ pub enum Answer {
 }
 
 /// Why a leg has no answer yet.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum NoAnswer {
     /// The connection ended, or nginx could not tell what became of the call.
+    #[error("no reply: {0}")]
     Lost(String),
-    /// The server says to come again.
+    #[error("the server says to come again: {0}")]
     ComeAgain(String),
 }
 

@@ -68,7 +68,7 @@ impl<'a> Evidence<'a> {
     fn read_request(&mut self, line: &str) -> Option<()> {
         let (words, addresses) = (line.split(' ').collect::<Vec<_>>(), line.splitn(5, ' ').nth(4)?);
         let [at, took, leg] = words.get(..3)?.try_into().ok()?;
-        let (order, round) = <&str>::split_once(leg, '/')?;
+        let (order, round) = <str>::split_once(leg, '/')?;
         let millis = |seconds: &str| seconds.parse::<f64>().ok().map(|seconds| (seconds * 1000.0) as u64);
         let (until, took) = (millis(at)?, millis(took)?);
         let sent = self.sent.entry((order.parse().ok()?, round.parse().ok()?)).or_default();

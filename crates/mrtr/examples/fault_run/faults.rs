@@ -11,6 +11,7 @@ use rand::{RngExt, SeedableRng};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use super::bank::Bank;
+use super::figures;
 use super::fleet::{Fleet, Outcome, millis};
 use super::operation::Operation;
 use super::proxy::Proxy;
@@ -21,10 +22,13 @@ const INSTANCES: usize = 3;
 const CLIENTS: usize = 32;
 /// An instance is killed this often.
 const KILLS: Duration = Duration::from_millis(300);
-/// How long Redis is dead.
-const REDIS_AWAY: Duration = Duration::from_millis(700);
+/// How long Redis is dead: longer than an instance waits for it.
+const REDIS_AWAY: Duration = Duration::from_millis(1_500);
 /// How long the bank takes for a payment.
 const PAYMENT: Duration = Duration::from_millis(30);
+
+/// One order of so many takes the bank longer than a lease.
+const SLOW: u64 = 51;
 
 /// What the clients share.
 struct Run {
@@ -39,8 +43,8 @@ struct Run {
 /// Runs it all and prints what came of it. Whether everything was as promised.
 pub async fn run(operations: u64, seed: u64, directory: &Path) -> Outcome<bool> {
     let (old, new) = (Keyring::generate(), Keyring::generate());
-    let (bank, address) = Bank::open(PAYMENT).await?;
-    let fleet = Fleet::start(directory, INSTANCES, address, &format!("{old},{new}")).await?;
+    let (bank, address) = Bank::open(PAYMENT, |order| order % SLOW == 7).await?;
+    let fleet = Fleet::start(directory, INSTANCES, address, &format!("{old},{new}"), true).await?;
     let (proxy, to) = Proxy::open(fleet.front, seed).await?;
     let since = (0..CLIENTS).map(|_| AtomicU64::new(u64::MAX)).collect();
     let run = Arc::new(Run { to, total: operations, next: AtomicU64::new(0), since, ended: Mutex::default() });
@@ -69,7 +73,7 @@ pub async fn run(operations: u64, seed: u64, directory: &Path) -> Outcome<bool> 
     let ended = std::mem::take(&mut *run.ended());
     let verdict = Verdict::over(&ended, &bank, &fleet.events(), directory)?;
     println!("Fault run, seed {seed}: {INSTANCES} instances behind nginx, {CLIENTS} clients");
-    verdict.print(&ended, &proxy.faults, &fleet.events(), time);
+    figures::print(&ended, &verdict, &proxy.faults, &fleet.events(), time);
     Ok(verdict.is_clean(operations))
 }
 
@@ -104,13 +108,13 @@ async fn kill(fleet: &Fleet, seed: u64) -> Outcome<bool> {
 /// `[old, new]`, `[new, old]`, `[new]`: the last one once nothing is under way that an old key sealed.
 async fn rotate(run: &Run, fleet: &Fleet, old: &str, new: &str) -> Outcome<()> {
     run.has_come_to(25).await;
-    fleet.rotate_by_killing(&format!("{new},{old}")).await?;
+    fleet.rotate(&format!("{new},{old}")).await?;
     let rolled_out = millis();
     run.has_come_to(75).await;
     while run.since.iter().any(|since| since.load(Ordering::SeqCst) <= rolled_out) {
         sleep(Duration::from_millis(10)).await;
     }
-    fleet.rotate_by_killing(new).await
+    fleet.rotate(new).await
 }
 
 async fn restart_redis(run: &Run, fleet: &Fleet) -> Outcome<()> {

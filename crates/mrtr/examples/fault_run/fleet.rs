@@ -10,15 +10,17 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use mrtr::Keyring;
 use rand::RngExt;
 use serde::de::DeserializeOwned;
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
+use super::client::{Answer, Client, Leg};
 use super::nginx;
-use super::serve::Setup;
+use super::serve::{KEYS, Setup};
 
 pub type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -41,7 +43,6 @@ pub struct Fleet {
 struct Instance {
     address: SocketAddr,
     process: Child,
-    since: u64,
 }
 
 /// What was done to the fleet, in milliseconds since the epoch.
@@ -62,7 +63,13 @@ pub struct Kill {
 
 impl Fleet {
     /// Starts everything and waits until it answers.
-    pub async fn start(directory: &Path, instances: usize, bank: SocketAddr, keys: &str) -> Outcome<Self> {
+    pub async fn start(
+        directory: &Path,
+        instances: usize,
+        bank: SocketAddr,
+        keys: &str,
+        they_die: bool,
+    ) -> Outcome<Self> {
         let ports = free_ports(instances + 2)?;
         let (front, redis, addresses) = (ports[0], ports[1], &ports[2..]);
         write_keys(directory, keys)?;
@@ -71,7 +78,7 @@ impl Fleet {
         for address in addresses {
             running.push(Mutex::new(start_instance(directory, *address, redis, bank).await?));
         }
-        let mut nginx = nginx::start_in_front(directory, front, addresses)?;
+        let mut nginx = nginx::start_in_front(directory, front, addresses, they_die)?;
         is_up(front, &mut nginx, "nginx").await?;
         let directory = directory.to_owned();
         let (instances, store, events) = (running, Mutex::new(store), std::sync::Mutex::default());
@@ -84,11 +91,7 @@ impl Fleet {
 
     /// Ends an instance as a power cut does, and starts it again at once.
     pub async fn kill(&self, which: usize) -> Outcome<()> {
-        let instance = self.instances[which].lock().await;
-        self.kill_it(instance).await
-    }
-
-    async fn kill_it(&self, mut instance: MutexGuard<'_, Instance>) -> Outcome<()> {
+        let mut instance = self.instances[which].lock().await;
         let process = instance.process.id().ok_or("an instance ended by itself; its log says why")?;
         let (address, at) = (instance.address, millis());
         self.events().kills.push(Kill { process, address, at });
@@ -111,25 +114,19 @@ impl Fleet {
         Ok(())
     }
 
-    /// Gives the fleet other keys, by killing whatever instance has not been started since.
-    pub async fn rotate_by_killing(&self, keys: &str) -> Outcome<()> {
-        let written = millis();
+    /// Gives the fleet other keys, by the file its instances follow, and waits until each of them has them.
+    pub async fn rotate(&self, keys: &str) -> Outcome<()> {
         write_keys(&self.directory, keys)?;
+        let expected = Answer::Done(Keyring::parse(keys)?.fingerprints().join(" "));
         for instance in &self.instances {
+            let until = Instant::now() + PATIENCE;
             let instance = instance.lock().await;
-            if instance.since <= written {
-                self.kill_it(instance).await?;
+            while !Client::of(instance.address).send(&Leg::first(KEYS, 0)).await.is_ok_and(|keys| keys == expected) {
+                if Instant::now() > until {
+                    return Err("an instance does not follow its file of keys".into());
+                }
+                sleep(Duration::from_millis(20)).await;
             }
-        }
-        self.events().rotations += 1;
-        Ok(())
-    }
-
-    /// Gives the fleet other keys, by a rolling restart.
-    pub async fn rotate_by_restart(&self, keys: &str) -> Outcome<()> {
-        write_keys(&self.directory, keys)?;
-        for which in 0..self.len() {
-            self.restart(which).await?;
         }
         self.events().rotations += 1;
         Ok(())
@@ -174,13 +171,12 @@ async fn start_instance(
         legs: directory.join("legs.log"),
         drain: PATIENCE / 2,
     };
-    let since = millis();
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("serve").arg(serde_json::to_string(&setup)?).stdin(Stdio::piped());
     let log = format!("instance-{}.log", address.port());
     let mut process = start(&mut command, directory, &log)?;
     is_up(address, &mut process, "an instance").await?;
-    Ok(Instance { address, process, since })
+    Ok(Instance { address, process })
 }
 
 async fn start_redis(directory: &Path, address: SocketAddr) -> Outcome<Child> {

@@ -10,8 +10,8 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::client::{Answer, Client, Leg};
+use super::figures::percentile;
 use super::fleet::Outcome;
-use super::verdict::percentile;
 
 const CLIENTS: usize = 32;
 
@@ -112,7 +112,8 @@ impl Load {
         let leg = Leg::first(self.tool, self.next.fetch_add(1, Ordering::SeqCst));
         match self.send(client, &leg).await {
             Ok(Answer::Asked(state)) => self.opened().push_back(Open { leg, state }),
-            other => self.failed(&leg, &format!("{other:?}")),
+            Ok(other) => self.failed(&leg, &format!("{other:?}")),
+            Err(error) => self.failed(&leg, &error.to_string()),
         }
     }
 
@@ -120,7 +121,8 @@ impl Load {
         let leg = open.leg.confirmed(&open.state);
         match self.send(client, &leg).await {
             Ok(Answer::Done(_)) => self.score().finished += 1,
-            other => self.failed(&leg, &format!("{other:?}")),
+            Ok(other) => self.failed(&leg, &format!("{other:?}")),
+            Err(error) => self.failed(&leg, &error.to_string()),
         }
     }
 

@@ -7,7 +7,7 @@
 //!
 //! This program is everything in one: an instance (`serve`), the `bank` that records payments and does not deduplicate,
 //! the faulty `proxy`, the clients (`client`, `operation`), the `fleet` of instances behind `nginx` with a Redis of its own,
-//! what is done to it (`faults`, `rolling`), and the `verdict` with its `evidence`. It needs nginx and redis-server, uses free
+//! what is done to it (`faults`, `rolling`), and the `verdict` with its `evidence` and `figures`. It needs nginx and redis-server, uses free
 //! loopback ports and a directory of its own, and exits with 1 when anything was not as promised; then the directory stays.
 
 #![allow(missing_docs, unreachable_pub, missing_debug_implementations, reason = "a program")]
@@ -17,6 +17,7 @@ mod bank;
 mod client;
 mod evidence;
 mod faults;
+mod figures;
 mod fleet;
 mod http;
 mod load;

@@ -1,4 +1,4 @@
-//! The real nginx, round robin, with a configuration of its own in the run's directory.
+//! The real nginx with the configuration this project ships, on other addresses and in the run's directory.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -10,11 +10,11 @@ use super::fleet::{Outcome, start};
 /// One line of its log for each request: when it ended, how long it took, which leg it was, and where it was sent.
 pub const LOG: &str = "nginx.log";
 
-/// As in `deploy/nginx.conf`, but for two things: here instances die several times a second, so one that is down is asked
-/// again at once (`max_fails=0`), and there is a log that says which leg went where.
-const CONFIGURATION: &str = r"
+const SHIPPED: &str = include_str!("../../../../deploy/nginx.conf");
+
+/// Around what is shipped: a single process, so that ending it leaves none, and a log that says which leg went where.
+const MAIN: &str = r"
 daemon off;
-# One process, so that ending it leaves none.
 master_process off;
 pid @directory@/nginx.pid;
 error_log @directory@/nginx-error.log warn;
@@ -26,40 +26,32 @@ http {
     uwsgi_temp_path @directory@/uwsgi;
     scgi_temp_path @directory@/scgi;
     log_format legs '$msec $request_time $http_x_leg $status $upstream_addr';
-    access_log @directory@/nginx.log legs;
-    upstream mrtr {
-        zone mrtr 64k;
-@servers@    }
-    server {
-        listen @front@;
-        location / {
-            proxy_pass http://mrtr;
-            proxy_http_version 1.1;
-            proxy_set_header Connection close;
-            proxy_set_header Host $http_host;
-            proxy_buffering off;
-            proxy_request_buffering on;
-            proxy_read_timeout 75s;
-            proxy_send_timeout 30s;
-            proxy_connect_timeout 2s;
-            # Only what could not be sent goes to the next: POST is not idempotent.
-            proxy_next_upstream error timeout;
-            proxy_next_upstream_tries 3;
-        }
-    }
+    include @directory@/shipped.conf;
 }
 ";
 
-/// Starts it in front of these instances.
-pub fn start_in_front(directory: &Path, front: SocketAddr, instances: &[SocketAddr]) -> Outcome<Child> {
-    let servers: String = instances.iter().map(|address| format!("        server {address} max_fails=0;\n")).collect();
-    let configuration = CONFIGURATION
-        .replace("@directory@", &directory.to_string_lossy())
-        .replace("@front@", &front.to_string())
-        .replace("@servers@", &servers);
-    let file = directory.join("nginx.conf");
-    std::fs::write(&file, configuration)?;
+/// How long the shipped configuration leaves an instance alone that was down.
+pub const LEFT_ALONE: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// Starts it in front of these instances. Where they die several times a second, one that was down is tried again at
+/// once; that is the only setting that is not as shipped.
+pub fn start_in_front(directory: &Path, front: SocketAddr, instances: &[SocketAddr], they_die: bool) -> Outcome<Child> {
+    let path = directory.to_string_lossy();
+    let mut shipped = SHIPPED.replace("/var/log/nginx/mrtr.log mrtr", &format!("{path}/{LOG} legs"));
+    shipped = shipped.replace("127.0.0.1:8080", &front.to_string());
+    for (instance, port) in instances.iter().zip(8081..) {
+        shipped = shipped.replace(&format!("127.0.0.1:{port}"), &instance.to_string());
+    }
+    if they_die {
+        shipped = shipped.replace("max_fails=1 fail_timeout=2s", "max_fails=0");
+    }
+    if shipped.contains("127.0.0.1:80") || shipped.contains("/var/") || they_die == shipped.contains("max_fails=1") {
+        return Err("deploy/nginx.conf is not as the fault run expects it".into());
+    }
+    std::fs::write(directory.join("shipped.conf"), shipped)?;
+    let main = directory.join("nginx.conf");
+    std::fs::write(&main, MAIN.replace("@directory@", &path))?;
     let mut command = Command::new("nginx");
-    command.arg("-p").arg(directory).arg("-e").arg(directory.join("nginx-error.log")).arg("-c").arg(file);
+    command.arg("-p").arg(directory).arg("-e").arg(directory.join("nginx-error.log")).arg("-c").arg(main);
     start(&mut command, directory, "nginx-output.log")
 }

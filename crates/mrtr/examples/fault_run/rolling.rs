@@ -9,10 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mrtr::Keyring;
+use tokio::time::sleep;
 
 use super::bank::Bank;
 use super::fleet::{Fleet, Outcome};
 use super::load::{Load, Score};
+use super::nginx::LEFT_ALONE;
 use super::serve::{PLAIN, REFUND};
 
 const INSTANCES: usize = 3;
@@ -21,8 +23,8 @@ const PAYMENT: Duration = Duration::from_millis(4);
 /// Both tools through a rolling restart, then a rotation. Whether nothing failed.
 pub async fn run(operations: u64, directory: &Path) -> Outcome<bool> {
     let (old, new) = (Keyring::generate(), Keyring::generate());
-    let (bank, address) = Bank::open(PAYMENT).await?;
-    let fleet = Fleet::start(directory, INSTANCES, address, &format!("{old},{new}")).await?;
+    let (bank, address) = Bank::open(PAYMENT, |_| false).await?;
+    let fleet = Fleet::start(directory, INSTANCES, address, &format!("{old},{new}"), false).await?;
     println!("Rolling restart of {INSTANCES} instances behind nginx; clients do not retry\n");
     Score::head();
     let mut is_clean = true;
@@ -33,6 +35,8 @@ pub async fn run(operations: u64, directory: &Path) -> Outcome<bool> {
             for which in 0..fleet.len() {
                 load.has_finished(operations * (which as u64 * 3 + 1) / 10).await;
                 fleet.restart(which).await?;
+                // The next one goes when nginx knows that this one is back, as a supervisor's readiness probe would have it.
+                sleep(LEFT_ALONE).await;
                 eprintln!("{name}: instance {} of {} restarted", which + 1, fleet.len());
             }
             Ok(())
@@ -51,12 +55,12 @@ async fn rotation(fleet: &Fleet, operations: u64, old: &str, new: &str) -> Outco
     load.open(operations).await?;
     let late = load.take_open(operations / 4);
     let old_key = late.first().map_or("", |open| open.key()).to_owned();
-    let mut is_clean = load.work(fleet.rotate_by_restart(&format!("{new},{old}"))).await?.print("[new,old]");
+    let mut is_clean = load.work(fleet.rotate(&format!("{new},{old}"))).await?.print("[new,old]");
 
     let load = Load::of(fleet.front, REFUND, 3_000_000);
     load.open(operations).await?;
     let sealed_by_old = load.count_open(|open| open.key() == old_key);
-    is_clean &= load.work(fleet.rotate_by_restart(new)).await?.print("[new]");
+    is_clean &= load.work(fleet.rotate(new)).await?.print("[new]");
     let (refused, count) = (Load::refused(fleet.front, &late).await, late.len());
     println!("\nstates sealed with the old key after the first step   {sealed_by_old}");
     println!("states of the old key refused after the last step     {refused} of {count}");

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use mrtr::http::{HttpServer, McpService};
 use mrtr::ledger::RedisLedger;
-use mrtr::{Context, Keyring, Server, Tool, ToolError};
+use mrtr::{Context, Keyring, NoArguments, Server, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,8 +27,14 @@ pub const LOOKED_UP: &str = "refund_looked_up";
 /// Not done once: what the others are compared with.
 pub const PLAIN: &str = "refund_plain";
 
+/// Tells the keys an instance has.
+pub const KEYS: &str = "keys";
+
 /// How long an instance may be silent before it counts as dead.
 pub const LEASE: Duration = Duration::from_secs(2);
+
+/// How often an instance looks at its file of keys.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// What an instance is told on its command line, as JSON.
 #[derive(Serialize, Deserialize)]
@@ -109,17 +115,22 @@ pub async fn run(setup: &str) -> Result<(), Box<dyn Error>> {
             async move { instance.refund(refund, cx).await }
         })
     };
+    let asks = Arc::clone(&instance);
     let lookup = move |refund, cx| {
-        let instance = Arc::clone(&instance);
+        let instance = Arc::clone(&asks);
         async move { instance.find(refund, cx).await }
     };
+    let keys = Keyring::from_file(&setup.keys)?.look_every(LOOK);
+    let known = keys.clone();
+    let fingerprints = move |_: NoArguments, _: Context| std::future::ready(known.fingerprints().join(" "));
     let server = Server::new("refunds", "1.0.0")
-        .keys(Keyring::parse(&std::fs::read_to_string(&setup.keys)?)?)
+        .keys(keys)
         .ledger(RedisLedger::new(&format!("redis://{}", setup.redis))?)
         .lease(LEASE)
         .tool(refund(REFUND).idempotency_keys())
         .tool(refund(LOOKED_UP).idempotency_keys().on_unknown(lookup))
-        .tool(refund(PLAIN));
+        .tool(refund(PLAIN))
+        .tool(Tool::new(KEYS, fingerprints));
     let http = HttpServer::new(McpService::new(server.build()?)).drain_timeout(setup.drain);
     Ok(http.listen(setup.address).await?)
 }

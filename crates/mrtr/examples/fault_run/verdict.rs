@@ -2,34 +2,34 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use super::bank::Bank;
 use super::client::Answer;
 use super::evidence::{Cause, Evidence};
 use super::fleet::{Events, Outcome};
 use super::operation::{Operation, Round};
-use super::proxy::Faults;
 use super::serve::{LOOKED_UP, REFUND};
 
 #[derive(Default)]
 pub struct Verdict {
-    violations: Vec<String>,
-    causes: HashMap<Cause, u64>,
-    tools: HashMap<&'static str, Tally>,
+    /// What was not as promised, operation by operation.
+    pub violations: Vec<String>,
+    /// Why outcomes were unknown, answer by answer.
+    pub causes: HashMap<Cause, u64>,
+    pub tools: HashMap<&'static str, Tally>,
     operations: u64,
 }
 
 /// What became of the operations of one tool.
-#[derive(Default)]
-struct Tally {
-    completed: u64,
-    unknown_and_paid: u64,
-    unknown_and_not_paid: u64,
-    payments: u64,
-    double_payments: u64,
-    handlers: u64,
+#[derive(Clone, Copy, Default)]
+pub struct Tally {
+    pub completed: u64,
+    pub unknown_and_paid: u64,
+    pub unknown_and_not_paid: u64,
+    pub payments: u64,
+    pub double_payments: u64,
+    /// How often a handler began.
+    pub handlers: u64,
 }
 
 impl Verdict {
@@ -91,66 +91,6 @@ impl Verdict {
     pub fn is_clean(&self, operations: u64) -> bool {
         self.violations.is_empty() && self.operations == operations
     }
-
-    pub fn print(&self, operations: &[Operation], faults: &Faults, events: &Events, time: Duration) {
-        let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-        println!(
-            "  calls {}; replies cut off {}; hung up at work {}",
-            count(&faults.calls),
-            count(&faults.cut),
-            count(&faults.hung_up)
-        );
-        println!(
-            "  kills {}; key rotations {}; Redis restarts {}; wall time {:.1} s\n",
-            events.kills.len(),
-            events.rotations,
-            events.redis_away.len(),
-            time.as_secs_f64()
-        );
-        println!("{:<34}{:>14}{:>18}{:>10}", "", REFUND, LOOKED_UP, "both");
-        let of = |tool| operations.iter().filter(move |operation| tool == "" || operation.tool == tool);
-        let row = |name: &str, figure: &dyn Fn(&str) -> u64| {
-            println!("{name:<34}{:>14}{:>18}{:>10}", figure(REFUND), figure(LOOKED_UP), figure(""));
-        };
-        let answers = |tool| of(tool).flat_map(|operation| &operation.rounds).flat_map(|round| &round.answers);
-        row("operations", &|tool| of(tool).count() as u64);
-        row("legs, with duplicates", &|tool| answers(tool).count() as u64);
-        row("  sent in parallel as a duplicate", &|tool| {
-            of(tool).flat_map(|operation| &operation.rounds).map(|round| round.answers.len() as u64 - 1).sum()
-        });
-        row("retries after a lost reply", &|tool| answers(tool).map(|answered| answered.lost).sum());
-        row("retries the server asked for", &|tool| answers(tool).map(|answered| answered.told_to_come_again).sum());
-        let tally = |figure: fn(&Tally) -> u64| {
-            move |tool: &str| {
-                let of_tool = self.tools.iter().filter(|(name, _)| tool.is_empty() || **name == tool);
-                of_tool.map(|(_, tally)| figure(tally)).sum()
-            }
-        };
-        row("handlers begun", &tally(|tally| tally.handlers));
-        row("completed", &tally(|tally| tally.completed));
-        row("outcome unknown, paid", &tally(|tally| tally.unknown_and_paid));
-        row("outcome unknown, not paid", &tally(|tally| tally.unknown_and_not_paid));
-        row("payments", &tally(|tally| tally.payments));
-        row("double payments", &tally(|tally| tally.double_payments));
-        for (name, part) in [("leg time p50, ms", 50), ("leg time p99, ms", 99)] {
-            row(name, &|tool| {
-                percentile(answers(tool).map(|answered| answered.ended - answered.began).collect(), part)
-            });
-        }
-        println!("\nWhy outcomes were unknown, leg by leg");
-        for (cause, name) in [
-            (Cause::KilledBeforeHandler, "killed before the handler began"),
-            (Cause::KilledInHandler, "killed in the handler"),
-            (Cause::KilledBeforeSettled, "killed before it was written down"),
-            (Cause::RedisAway, "Redis was away"),
-        ] {
-            println!("  {name:<34}{:>12}", self.causes.get(&cause).copied().unwrap_or_default());
-        }
-        println!("\nviolations{:>12}", self.violations.len());
-        for violation in self.violations.iter().take(40) {
-            println!("  {violation}");
-        }
-    }
 }
 
 /// What is wrong with duplicates that were told different things. One that Redis forgot to be told of is not wrong.
@@ -159,10 +99,4 @@ fn differing(round: &Round, evidence: &Evidence<'_>) -> Option<String> {
     let other = others.iter().find(|other| other.answer != first.answer)?;
     let is_explained = evidence.was_redis_away(first) || evidence.was_redis_away(other);
     (!is_explained).then(|| format!("two answers: {:?} and {:?}", first.answer, other.answer))
-}
-
-pub fn percentile(mut values: Vec<u64>, part: usize) -> u64 {
-    values.sort_unstable();
-    let at = (values.len() * part / 100).min(values.len().saturating_sub(1));
-    values.get(at).copied().unwrap_or_default()
 }
