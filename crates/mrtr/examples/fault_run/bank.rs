@@ -74,7 +74,7 @@ impl Bank {
             let reply = match words[..] {
                 ["pay", operation, order] => self.pay(operation, order.parse().unwrap_or(u64::MAX)).await.to_string(),
                 ["find", operation] => {
-                    self.find(operation).await.map_or("none".to_owned(), |number| number.to_string())
+                    self.find(operation).await.map_or_else(|| "none".to_owned(), |number| number.to_string())
                 }
                 _ => "what?".to_owned(),
             };

@@ -1,5 +1,6 @@
 //! What a client sends and what it makes of the reply.
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -24,7 +25,7 @@ pub struct Leg {
 }
 
 /// What ends a leg.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Answer {
     /// A question; this is the state to bring along with its answer.
     Asked(String),
@@ -32,6 +33,18 @@ pub enum Answer {
     OutcomeUnknown,
     /// Any other error.
     Refused(String),
+}
+
+/// For the verdict: a state is nobody's business.
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Asked(_) => f.write_str("a question"),
+            Self::Done(text) => f.write_str(text),
+            Self::OutcomeUnknown => f.write_str("outcome unknown"),
+            Self::Refused(reply) => write!(f, "refused with {reply}"),
+        }
+    }
 }
 
 /// Why a leg has no answer yet.

@@ -27,9 +27,19 @@ pub struct Evidence<'a> {
     kills: HashMap<u32, Kill>,
     events: &'a Events,
     /// What instances noted for each leg.
-    handlers: HashMap<(u64, u32), Vec<Handler>>,
-    /// Where nginx sent each leg: address, from, until.
-    sent: HashMap<(u64, u32), Vec<(String, u64, u64)>>,
+    handlers: HashMap<LegId, Vec<Handler>>,
+    /// Where nginx sent each leg.
+    sent: HashMap<LegId, Vec<Sent>>,
+}
+
+/// Order and round.
+type LegId = (u64, u32);
+
+/// A request on its way to an instance and back.
+struct Sent {
+    to: String,
+    from: u64,
+    until: u64,
 }
 
 /// A handler's run.
@@ -72,7 +82,8 @@ impl<'a> Evidence<'a> {
         let millis = |seconds: &str| seconds.parse::<f64>().ok().map(|seconds| (seconds * 1000.0) as u64);
         let (until, took) = (millis(at)?, millis(took)?);
         let sent = self.sent.entry((order.parse().ok()?, round.parse().ok()?)).or_default();
-        sent.extend(addresses.split(", ").map(|address| (address.to_owned(), until.saturating_sub(took), until)));
+        let from = until.saturating_sub(took);
+        sent.extend(addresses.split(", ").map(|to| Sent { to: to.to_owned(), from, until }));
         Some(())
     }
 
@@ -115,10 +126,10 @@ impl<'a> Evidence<'a> {
             known.into_iter().any(|handler| handler.process == kill.process)
         };
         let sent = self.sent.get(&(order, round))?;
-        let was_killed = sent.iter().any(|(address, from, until)| {
+        let was_killed = sent.iter().any(|Sent { to, from, until }| {
             self.events.kills.iter().any(|kill| {
                 let near = from.saturating_sub(ROUNDING)..=(until + AT_WORK).min(answered.ended);
-                kill.address.to_string() == *address && near.contains(&kill.at) && !ran_at(kill)
+                kill.address.to_string() == *to && near.contains(&kill.at) && !ran_at(kill)
             })
         });
         was_killed.then_some(Cause::KilledBeforeHandler)

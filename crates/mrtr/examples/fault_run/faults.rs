@@ -12,7 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use super::bank::Bank;
 use super::figures;
-use super::fleet::{Fleet, Outcome, millis};
+use super::fleet::{Fleet, Kind, Outcome, millis};
 use super::operation::Operation;
 use super::proxy::Proxy;
 use super::serve::{LOOKED_UP, REFUND};
@@ -41,10 +41,11 @@ struct Run {
 }
 
 /// Runs it all and prints what came of it. Whether everything was as promised.
-pub async fn run(operations: u64, seed: u64, directory: &Path) -> Outcome<bool> {
+pub async fn run(operations: u64, seed: u64, without_once: bool, directory: &Path) -> Outcome<bool> {
     let (old, new) = (Keyring::generate(), Keyring::generate());
+    let kind = Kind { instances: INSTANCES, they_die: true, without_once };
     let (bank, address) = Bank::open(PAYMENT, |order| order % SLOW == 7).await?;
-    let fleet = Fleet::start(directory, INSTANCES, address, &format!("{old},{new}"), true).await?;
+    let fleet = Fleet::start(directory, kind, address, &format!("{old},{new}")).await?;
     let (proxy, to) = Proxy::open(fleet.front, seed).await?;
     let since = (0..CLIENTS).map(|_| AtomicU64::new(u64::MAX)).collect();
     let run = Arc::new(Run { to, total: operations, next: AtomicU64::new(0), since, ended: Mutex::default() });

@@ -14,7 +14,7 @@ use mrtr::Keyring;
 use rand::RngExt;
 use serde::de::DeserializeOwned;
 use tokio::net::TcpStream;
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
@@ -27,8 +27,18 @@ pub type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 /// How long a process may take to come up, or an instance to drain.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// What a fleet is to be like.
+#[derive(Clone, Copy)]
+pub struct Kind {
+    pub instances: usize,
+    /// Instances die several times a second.
+    pub they_die: bool,
+    pub without_once: bool,
+}
+
 pub struct Fleet {
     directory: PathBuf,
+    kind: Kind,
     /// Where nginx listens.
     pub front: SocketAddr,
     redis: SocketAddr,
@@ -43,6 +53,8 @@ pub struct Fleet {
 struct Instance {
     address: SocketAddr,
     process: Child,
+    /// It ends by itself when this is closed, which waiting for a process does unless it is kept apart.
+    _tie: Option<ChildStdin>,
 }
 
 /// What was done to the fleet, in milliseconds since the epoch.
@@ -63,26 +75,20 @@ pub struct Kill {
 
 impl Fleet {
     /// Starts everything and waits until it answers.
-    pub async fn start(
-        directory: &Path,
-        instances: usize,
-        bank: SocketAddr,
-        keys: &str,
-        they_die: bool,
-    ) -> Outcome<Self> {
-        let ports = free_ports(instances + 2)?;
+    pub async fn start(directory: &Path, kind: Kind, bank: SocketAddr, keys: &str) -> Outcome<Self> {
+        let ports = free_ports(kind.instances + 2)?;
         let (front, redis, addresses) = (ports[0], ports[1], &ports[2..]);
         write_keys(directory, keys)?;
         let store = start_redis(directory, redis).await?;
         let mut running = Vec::new();
         for address in addresses {
-            running.push(Mutex::new(start_instance(directory, *address, redis, bank).await?));
+            running.push(Mutex::new(start_instance(directory, kind, *address, redis, bank).await?));
         }
-        let mut nginx = nginx::start_in_front(directory, front, addresses, they_die)?;
+        let mut nginx = nginx::start_in_front(directory, front, addresses, kind.they_die)?;
         is_up(front, &mut nginx, "nginx").await?;
         let directory = directory.to_owned();
         let (instances, store, events) = (running, Mutex::new(store), std::sync::Mutex::default());
-        Ok(Self { directory, front, redis, bank, instances, store, _nginx: nginx, events })
+        Ok(Self { directory, kind, front, redis, bank, instances, store, _nginx: nginx, events })
     }
 
     pub fn len(&self) -> usize {
@@ -96,7 +102,7 @@ impl Fleet {
         let (address, at) = (instance.address, millis());
         self.events().kills.push(Kill { process, address, at });
         instance.process.kill().await?;
-        *instance = start_instance(&self.directory, address, self.redis, self.bank).await?;
+        *instance = start_instance(&self.directory, self.kind, address, self.redis, self.bank).await?;
         Ok(())
     }
 
@@ -110,7 +116,7 @@ impl Fleet {
         if !status.success() {
             return Err(format!("an instance that was told to stop ended with {status}").into());
         }
-        *instance = start_instance(&self.directory, instance.address, self.redis, self.bank).await?;
+        *instance = start_instance(&self.directory, self.kind, instance.address, self.redis, self.bank).await?;
         Ok(())
     }
 
@@ -159,6 +165,7 @@ fn write_keys(directory: &Path, keys: &str) -> Outcome<()> {
 
 async fn start_instance(
     directory: &Path,
+    kind: Kind,
     address: SocketAddr,
     redis: SocketAddr,
     bank: SocketAddr,
@@ -170,13 +177,14 @@ async fn start_instance(
         bank,
         legs: directory.join("legs.log"),
         drain: PATIENCE / 2,
+        without_once: kind.without_once,
     };
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("serve").arg(serde_json::to_string(&setup)?).stdin(Stdio::piped());
     let log = format!("instance-{}.log", address.port());
     let mut process = start(&mut command, directory, &log)?;
     is_up(address, &mut process, "an instance").await?;
-    Ok(Instance { address, process })
+    Ok(Instance { address, _tie: process.stdin.take(), process })
 }
 
 async fn start_redis(directory: &Path, address: SocketAddr) -> Outcome<Child> {

@@ -112,7 +112,7 @@ impl Load {
         let leg = Leg::first(self.tool, self.next.fetch_add(1, Ordering::SeqCst));
         match self.send(client, &leg).await {
             Ok(Answer::Asked(state)) => self.opened().push_back(Open { leg, state }),
-            Ok(other) => self.failed(&leg, &format!("{other:?}")),
+            Ok(other) => self.failed(&leg, &other.to_string()),
             Err(error) => self.failed(&leg, &error.to_string()),
         }
     }
@@ -121,7 +121,7 @@ impl Load {
         let leg = open.leg.confirmed(&open.state);
         match self.send(client, &leg).await {
             Ok(Answer::Done(_)) => self.score().finished += 1,
-            Ok(other) => self.failed(&leg, &format!("{other:?}")),
+            Ok(other) => self.failed(&leg, &other.to_string()),
             Err(error) => self.failed(&leg, &error.to_string()),
         }
     }

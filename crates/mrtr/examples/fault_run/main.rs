@@ -3,6 +3,7 @@
 //! ```text
 //! $ scripts/fault-run [--quick] [--seed N]
 //! $ scripts/fault-run --rolling [--quick]
+//! $ scripts/fault-run --without-once
 //! ```
 //!
 //! This program is everything in one: an instance (`serve`), the `bank` that records payments and does not deduplicate,
@@ -56,8 +57,7 @@ async fn main() -> ExitCode {
 
 /// Runs what the arguments say, in a directory of its own and within bounds.
 async fn run(arguments: &[String]) -> Outcome<()> {
-    let has = |name: &str| arguments.iter().any(|argument| argument == name);
-    let (is_quick, is_rolling) = (has("--quick"), has("--rolling"));
+    let is_quick = arguments.iter().any(|argument| argument == "--quick");
     let seed = match arguments.iter().skip_while(|argument| *argument != "--seed").nth(1) {
         Some(seed) => seed.parse()?,
         None => u64::from(rand::random::<u32>()),
@@ -67,7 +67,7 @@ async fn run(arguments: &[String]) -> Outcome<()> {
     let limit = Duration::from_secs(if is_quick { 55 } else { 420 });
     let mut terminate = signal(SignalKind::terminate())?;
     let is_clean = tokio::select! {
-        is_clean = scenario(is_rolling, is_quick, seed, &directory) => is_clean,
+        is_clean = scenario(arguments, seed, &directory) => is_clean,
         () = sleep(limit) => Err(format!("not done after {} s", limit.as_secs()).into()),
         _ = terminate.recv() => Err("told to stop".into()),
         _ = tokio::signal::ctrl_c() => Err("interrupted".into()),
@@ -80,11 +80,12 @@ async fn run(arguments: &[String]) -> Outcome<()> {
     is_clean.and(Err("not everything is as promised".into()))
 }
 
-async fn scenario(is_rolling: bool, is_quick: bool, seed: u64, directory: &Path) -> Outcome<bool> {
-    match (is_rolling, is_quick) {
-        (false, true) => faults::run(200, seed, directory).await,
-        (false, false) => faults::run(2_000, seed, directory).await,
-        (true, true) => rolling::run(600, directory).await,
-        (true, false) => rolling::run(10_000, directory).await,
+async fn scenario(arguments: &[String], seed: u64, directory: &Path) -> Outcome<bool> {
+    let has = |name: &str| arguments.iter().any(|argument| argument == name);
+    let operations = |few, many| if has("--quick") { few } else { many };
+    if has("--rolling") {
+        rolling::run(operations(600, 10_000), directory).await
+    } else {
+        faults::run(operations(200, 2_000), seed, has("--without-once"), directory).await
     }
 }

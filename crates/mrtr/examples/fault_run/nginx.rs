@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use tokio::process::{Child, Command};
 
@@ -31,7 +32,7 @@ http {
 ";
 
 /// How long the shipped configuration leaves an instance alone that was down.
-pub const LEFT_ALONE: std::time::Duration = std::time::Duration::from_secs(2);
+pub const LEFT_ALONE: Duration = Duration::from_secs(2);
 
 /// Starts it in front of these instances. Where they die several times a second, one that was down is tried again at
 /// once; that is the only setting that is not as shipped.
@@ -54,4 +55,9 @@ pub fn start_in_front(directory: &Path, front: SocketAddr, instances: &[SocketAd
     let mut command = Command::new("nginx");
     command.arg("-p").arg(directory).arg("-e").arg(directory.join("nginx-error.log")).arg("-c").arg(main);
     start(&mut command, directory, "nginx-output.log")
+}
+
+/// How many requests could not be sent to the instance whose turn it was.
+pub fn sent_on(directory: &Path) -> Outcome<usize> {
+    Ok(std::fs::read_to_string(directory.join(LOG))?.lines().filter(|line| line.contains(", ")).count())
 }

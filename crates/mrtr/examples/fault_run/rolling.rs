@@ -12,9 +12,9 @@ use mrtr::Keyring;
 use tokio::time::sleep;
 
 use super::bank::Bank;
-use super::fleet::{Fleet, Outcome};
+use super::fleet::{Fleet, Kind, Outcome};
 use super::load::{Load, Score};
-use super::nginx::LEFT_ALONE;
+use super::nginx::{self, LEFT_ALONE};
 use super::serve::{PLAIN, REFUND};
 
 const INSTANCES: usize = 3;
@@ -23,8 +23,9 @@ const PAYMENT: Duration = Duration::from_millis(4);
 /// Both tools through a rolling restart, then a rotation. Whether nothing failed.
 pub async fn run(operations: u64, directory: &Path) -> Outcome<bool> {
     let (old, new) = (Keyring::generate(), Keyring::generate());
+    let kind = Kind { instances: INSTANCES, they_die: false, without_once: false };
     let (bank, address) = Bank::open(PAYMENT, |_| false).await?;
-    let fleet = Fleet::start(directory, INSTANCES, address, &format!("{old},{new}"), false).await?;
+    let fleet = Fleet::start(directory, kind, address, &format!("{old},{new}")).await?;
     println!("Rolling restart of {INSTANCES} instances behind nginx; clients do not retry\n");
     Score::head();
     let mut is_clean = true;
@@ -45,6 +46,7 @@ pub async fn run(operations: u64, directory: &Path) -> Outcome<bool> {
         is_clean &= is_paid_once(&bank, first, &load).await;
     }
     is_clean &= rotation(&fleet, operations / 4, &old, &new).await?;
+    println!("requests that nginx sent on to the next instance      {}", nginx::sent_on(directory)?);
     Ok(is_clean)
 }
 

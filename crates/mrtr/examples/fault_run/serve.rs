@@ -16,6 +16,7 @@ use mrtr::ledger::RedisLedger;
 use mrtr::{Context, Keyring, NoArguments, Server, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio::time::sleep;
 
 use super::bank;
 use super::fleet::{millis, parse};
@@ -33,6 +34,9 @@ pub const KEYS: &str = "keys";
 /// How long an instance may be silent before it counts as dead.
 pub const LEASE: Duration = Duration::from_secs(2);
 
+/// What a handler does before it pays takes so long.
+const BEFORE_PAYING: Duration = Duration::from_millis(10);
+
 /// How often an instance looks at its file of keys.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -45,6 +49,8 @@ pub struct Setup {
     pub bank: SocketAddr,
     pub legs: PathBuf,
     pub drain: Duration,
+    /// Leaves `once` out, to see what happens without it.
+    pub without_once: bool,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -76,6 +82,8 @@ impl Instance {
         if !answer.confirm {
             return Ok("not refunded".to_owned());
         }
+        // As long as something else takes that comes first: who dies here has not paid.
+        sleep(BEFORE_PAYING).await;
         let payment = bank::ask(self.bank, &format!("pay {} {}", cx.operation_id(), refund.order)).await;
         payment.map(|number| paid(refund.order, &number)).map_err(|error| ToolError::new(format!("the bank: {error}")))
     }
@@ -123,12 +131,14 @@ pub async fn run(setup: &str) -> Result<(), Box<dyn Error>> {
     let keys = Keyring::from_file(&setup.keys)?.look_every(LOOK);
     let known = keys.clone();
     let fingerprints = move |_: NoArguments, _: Context| std::future::ready(known.fingerprints().join(" "));
+    let once = |tool: Tool| if setup.without_once { tool } else { tool.idempotency_keys() };
+    let looked_up = |tool: Tool| if setup.without_once { tool } else { tool.idempotency_keys().on_unknown(lookup) };
     let server = Server::new("refunds", "1.0.0")
         .keys(keys)
         .ledger(RedisLedger::new(&format!("redis://{}", setup.redis))?)
         .lease(LEASE)
-        .tool(refund(REFUND).idempotency_keys())
-        .tool(refund(LOOKED_UP).idempotency_keys().on_unknown(lookup))
+        .tool(once(refund(REFUND)))
+        .tool(looked_up(refund(LOOKED_UP)))
         .tool(refund(PLAIN))
         .tool(Tool::new(KEYS, fingerprints));
     let http = HttpServer::new(McpService::new(server.build()?)).drain_timeout(setup.drain);

@@ -85,7 +85,9 @@ impl Verdict {
             (None, 1 | 2, 0) => tally.unknown_and_not_paid += 1,
             (None, rounds, paid) => wrong.push(format!("no result after {rounds} rounds, paid {paid} times")),
         }
-        self.violations.extend(wrong.into_iter().map(|what| format!("order {order} ({tool}): {what}")));
+        if !wrong.is_empty() {
+            self.violations.push(format!("order {order} ({tool}): {}", wrong.join("; ")));
+        }
     }
 
     pub fn is_clean(&self, operations: u64) -> bool {
@@ -98,5 +100,5 @@ fn differing(round: &Round, evidence: &Evidence<'_>) -> Option<String> {
     let (first, others) = round.answers.split_first()?;
     let other = others.iter().find(|other| other.answer != first.answer)?;
     let is_explained = evidence.was_redis_away(first) || evidence.was_redis_away(other);
-    (!is_explained).then(|| format!("two answers: {:?} and {:?}", first.answer, other.answer))
+    (!is_explained).then(|| format!("two answers, {} and {}", first.answer, other.answer))
 }
