@@ -87,26 +87,54 @@ async fn place(basket: &str) -> u32 {
     basket.bytes().map(u32::from).sum()
 }
 
+fn tool() -> Tool {
+    let payments = Arc::new(Payments::default());
+    Tool::new("checkout", move |arguments, cx| checkout(arguments, Arc::clone(&payments), cx))
+        .description("Buy what is in a basket; asks where it goes and to pay")
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     tracing_subscriber::fmt().init();
-    let payments = Arc::new(Payments::default());
-    let tool = Tool::new("checkout", move |arguments, cx| checkout(arguments, Arc::clone(&payments), cx));
-    Server::new("shop", "1.0.0")
-        .keys(Keyring::random())
-        .tool(tool.description("Buy what is in a basket; asks where it goes and to pay"))
-        .serve_http("127.0.0.1:8080")
-        .await?;
+    Server::new("shop", "1.0.0").keys(Keyring::random()).tool(tool()).serve_http("127.0.0.1:8080").await?;
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use mrtr::testing::{Flow, Script, form, torture, url};
+    use serde_json::{Value, json};
+
     use super::*;
 
     /// The one-line test that a question can be asked at all.
     #[test]
     fn the_form_is_one() {
         mrtr::form::schema_of::<Delivery>().expect("a form");
+    }
+
+    fn delivery() -> Value {
+        json!({ "street": "Main Street 5", "email": "ann@example.com", "speed": "express" })
+    }
+
+    #[test]
+    fn a_basket_is_bought_once_it_is_paid() {
+        Flow::new(tool())
+            .call(json!({ "basket": "b-17" }))
+            .expects(form("delivery"))
+            .answers(json!({ "street": "Nowhere", "email": "ann@example.com", "speed": "express" }))
+            .expects(form("delivery").saying("house number"))
+            .answers(delivery())
+            .expects(url("pay"))
+            .accepts()
+            .finishes_with("goes to Main Street 5 as Express");
+    }
+
+    /// The order book takes one order per basket, however often it is told. If it did not: `.once()`.
+    #[test]
+    fn whatever_happens_nothing_is_ordered_twice() {
+        let script = Script::new(json!({ "basket": "b-17" })).answer("delivery", delivery());
+        torture(|_| tool(), &script.clone().repeatable("order")).assert_clean();
+        torture(|_| tool().once(), &script).assert_clean();
     }
 }

@@ -43,16 +43,17 @@
 //! | what is inside a token | [`inspect`] |
 //! | who the caller is | [`Principal`] |
 //! | what is done once | [`Tool::once`], [`ledger`], `docs/guarantees.md` |
+//! | testing tools | [`testing`] |
 //! | what goes over the wire | [`wire`] |
 //!
 //! # Features
 //!
 //! `http` (default) serves over Streamable HTTP; `jwt` adds to it an authenticator for access tokens that are JSON Web
-//! Tokens; `stdio` serves over stdin and stdout; `client` calls servers. Without any, the engine is left: it does no I/O
-//! and needs no runtime.
+//! Tokens; `stdio` serves over stdin and stdout; `client` calls servers; `testing` has what authors test their tools
+//! with. Without any, the engine is left: it does no I/O and needs no runtime.
 
 #![cfg_attr(
-    not(all(feature = "http", feature = "stdio", feature = "client", feature = "jwt")),
+    not(all(feature = "http", feature = "stdio", feature = "client", feature = "jwt", feature = "testing")),
     allow(rustdoc::broken_intra_doc_links)
 )]
 
@@ -77,6 +78,8 @@ pub mod client;
 pub mod http;
 #[cfg(feature = "stdio")]
 pub mod stdio;
+#[cfg(feature = "testing")]
+pub mod testing;
 #[cfg(any(feature = "client", feature = "jwt"))]
 mod tls;
 

@@ -4,6 +4,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "json!(..) reads better without a borrow")]
 
 mod attacks;
+mod authors;
 mod cases;
 mod clients;
 mod completion;
@@ -15,7 +16,6 @@ mod laws;
 mod limits;
 mod lists;
 mod offers;
-#[cfg(feature = "testing")]
 mod once;
 mod prompts;
 mod properties;
@@ -23,7 +23,7 @@ mod properties;
 mod properties_client;
 mod protocol;
 mod questions;
-#[cfg(all(feature = "redis", feature = "testing"))]
+#[cfg(feature = "redis")]
 mod redis;
 mod regression;
 mod replay;
@@ -35,5 +35,6 @@ mod stdio;
 mod subscriptions;
 mod threads;
 mod tools;
+mod torture;
 mod waits;
 mod world;

@@ -516,7 +516,7 @@ fn a_ledger_that_is_down_keeps_no_state_and_says_so() {
 fn the_ledger_in_memory_keeps_the_contract() {
     let clock = HandClock::new();
     let ledger = MemoryLedger::new().clock(clock.clone());
-    to_the_end(mrtr::ledger::ledger_contract(&ledger, async |time| clock.advance(time)));
+    to_the_end(mrtr::testing::ledger_contract(&ledger, async |time| clock.advance(time)));
     clock.advance(Duration::from_secs(100));
     assert!(ledger.is_empty(), "{ledger:?}");
 }

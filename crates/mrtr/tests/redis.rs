@@ -3,10 +3,17 @@
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use mrtr::ledger::{Claim, EntryKey, Holder, Ledger, LedgerError, RedisLedger, Settlement, Standing, ledger_contract};
+use mrtr::ledger::{Claim, EntryKey, Holder, Ledger, LedgerError, RedisLedger, Settlement, Standing};
+use mrtr::server::{Clock, Dispatch, Incoming, Sleep};
+use mrtr::testing::ledger_contract;
+use mrtr::{Context, NoArguments, Server, Tool, ToolError};
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::world::{Effects, everything, keys, request};
 
 /// A Redis of this test's own, on a free port and in a directory of its own.
 struct Redis {
@@ -282,4 +289,63 @@ async fn a_redis_behind_tls_keeps_the_contract() {
     let untrusted = RedisLedger::new(&format!("rediss://127.0.0.1:{tls}")).expect("an address");
     untrusted.check().await.expect_err("a certificate nobody vouches for");
     std::fs::remove_dir_all(&directory).expect("it was there");
+}
+
+/// Real time, for what waits for a real Redis.
+struct RealClock;
+
+impl Clock for RealClock {
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
+
+    fn sleep(&self, duration: Duration) -> Option<Sleep> {
+        Some(Box::pin(tokio::time::sleep(duration)))
+    }
+}
+
+async fn send(server: &Dispatch, params: Value) -> Value {
+    let body = request(1, "tools/call", &everything(), params);
+    let reply = server.handle(Incoming::new(body.as_bytes())).await;
+    serde_json::from_slice(&reply.body).expect("JSON")
+}
+
+#[tokio::test]
+async fn a_redis_that_is_slow_fails_closed_and_no_claim_of_a_handler_that_did_not_run_stays_behind() {
+    let Some(redis) = Redis::start(&[]).await else { return };
+    let effects = Effects::default();
+    let tool = {
+        let effects = effects.clone();
+        Tool::new("refund", move |_: NoArguments, cx: Context| {
+            let effects = effects.clone();
+            async move {
+                cx.elicit::<NoArguments>("confirm", "Refund 5?").await?;
+                effects.happen("paid");
+                Ok::<_, ToolError>("paid".to_owned())
+            }
+        })
+    };
+    let server = Server::new("refunds", "1").keys(keys()).clock(Arc::new(RealClock)).ledger(redis.ledger());
+    let server = server.tool(tool.once()).build().expect("a valid server");
+    let asked = send(&server, json!({ "name": "refund" })).await;
+    let answers = json!({ "confirm": { "action": "accept", "content": {} } });
+    let retry = json!({ "name": "refund", "requestState": asked["result"]["requestState"], "inputResponses": answers });
+
+    // The connection is there already: what is slow is Redis.
+    redis.ledger().check().await.expect("up");
+    server.check_ledger().await.expect("up");
+    redis.command(&["CLIENT", "PAUSE", "3000", "ALL"]).await;
+    let refused = send(&server, retry.clone()).await;
+    assert_eq!(refused["error"]["data"]["reason"], "ledger_unavailable", "{refused}");
+    assert_eq!(effects.count("paid"), 0);
+
+    for _ in 0..40 {
+        if server.check_ledger().await.is_ok() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let done = send(&server, retry).await;
+    assert_eq!(done["result"]["content"][0]["text"], "paid", "{done}");
+    assert_eq!(effects.count("paid"), 1);
 }

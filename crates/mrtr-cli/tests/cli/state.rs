@@ -130,7 +130,7 @@ fn what_cannot_be_shown_says_what_to_do() {
         (vec![token(), "--keys-env", "NOT_SET_HERE"], None, 2, "or set NOT_SET_HERE to"),
         (vec![token()], Some("short"), 2, "MRTR_KEYS: key 1 is not unpadded base64url"),
         (vec![token(), "--keys", missing.path()], None, 2, missing.path()),
-        (vec!["eyJhbGciOi"], Some(KEY), 2, "a token starts with m1. or c1., and this starts with \"eyJ\""),
+        (vec!["eyJhbGciOi"], Some(KEY), 2, "a token starts with m1. or s1. or c1., and this starts with \"eyJ\""),
         (vec!["m1.AA+A"], Some(KEY), 1, "not canonical base64url: it was cut off or changed where it was copied"),
         (vec!["m1.AAAA"], Some(KEY), 1, "it is cut off"),
         (vec![&*token().replace("m1.", "c1.")], Some(KEY), 1, "its seal is broken: it was cut off or changed"),

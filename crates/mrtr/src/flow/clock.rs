@@ -1,8 +1,9 @@
 //! Where time comes from: an argument, so that tests move it by hand.
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
+use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
 /// A future that ends when its time is over.
@@ -36,4 +37,17 @@ impl Clock for SystemClock {
     fn sleep(&self, _: Duration) -> Option<Sleep> {
         None
     }
+}
+
+/// Is pending once, so that whatever else is polled beside it goes first.
+pub(crate) async fn give_way() {
+    let mut gave_way = false;
+    poll_fn(|task| {
+        if std::mem::replace(&mut gave_way, true) {
+            return Poll::Ready(());
+        }
+        task.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }

@@ -146,10 +146,14 @@ impl Context {
             Begun::New(id, _) => CallGuard::new(&self.round, id),
             Begun::Replayed(_) | Begun::Held => return Err(self.round.over(&key).await),
         };
+        #[cfg(feature = "testing")]
+        let begun = self.round.step_begins().await;
         let value = match work.await {
             Ok(value) => value,
             Err(error) => return Ok(Err(error)),
         };
+        #[cfg(feature = "testing")]
+        self.round.step_done(begun, &key).await;
         let recorded = ContextError::to_record(&key, &value)?;
         if call.settle(State::Done(recorded)) { Ok(Ok(value)) } else { Err(ContextError::round_over(&key)) }
     }

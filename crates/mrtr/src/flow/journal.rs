@@ -98,6 +98,21 @@ impl State {
 }
 
 impl Entry {
+    /// Whether it is a question that waits for its answer.
+    #[cfg(feature = "testing")]
+    pub(crate) fn is_pinned(&self) -> bool {
+        let is_question = !matches!(self.kind, Kind::Step | Kind::Wait);
+        is_question && matches!(self.state, State::Open { .. })
+    }
+
+    /// Has a question that waits for its answer be another one.
+    #[cfg(feature = "testing")]
+    pub(crate) fn repin(&mut self, other: Digest) {
+        if let State::Open { asked, .. } = &mut self.state {
+            *asked = other;
+        }
+    }
+
     /// Takes back what was asked and answered in a state that has expired, together with the `late` answer that came with
     /// it: both are only offered again. What is done stays done.
     pub(crate) fn expire(&mut self, late: Option<&RawValue>) {

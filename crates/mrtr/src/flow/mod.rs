@@ -24,9 +24,12 @@ mod outcome;
 mod replay;
 mod round;
 mod wait;
+#[cfg(feature = "testing")]
+mod watch;
 
 pub use ask::{Ask, AskOutcome, Question};
 pub use client_info::ClientInfo;
+pub(crate) use clock::give_way;
 pub use clock::{Clock, Sleep, SystemClock};
 pub use context::Context;
 pub(crate) use drive::{Drive, Handling, RoundEnd, guarded};
@@ -40,3 +43,5 @@ pub use outcome::Outcome;
 pub(crate) use replay::Suspension;
 pub(crate) use round::{Fault, Round};
 pub use wait::Until;
+#[cfg(feature = "testing")]
+pub(crate) use watch::Watch;

@@ -13,6 +13,8 @@ use std::task::{Poll, Wake, Waker};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::value::RawValue;
 
+#[cfg(feature = "testing")]
+use super::clock::give_way;
 use super::journal::{Journal, Kind, State};
 use super::notices::Notices;
 use super::replay::{Begun, CallId, Phase, Replay, Suspension};
@@ -38,6 +40,8 @@ pub(crate) struct Round {
     /// The caller's place in a trace.
     pub(super) traceparent: Option<Box<str>>,
     notices: Option<Notices>,
+    #[cfg(feature = "testing")]
+    watch: Option<Arc<dyn super::Watch>>,
     operation_id: OnceLock<String>,
     /// Whether the handler was woken since its poll began: then it has more to do before the round ends.
     woken: AtomicBool,
@@ -161,6 +165,8 @@ impl Round {
             clock,
             traceparent: None,
             notices: None,
+            #[cfg(feature = "testing")]
+            watch: None,
             operation_id: OnceLock::new(),
             woken: AtomicBool::new(false),
             core: Mutex::default(),
@@ -189,6 +195,30 @@ impl Round {
     pub(crate) fn telling(mut self, notices: Option<Notices>) -> Self {
         self.notices = notices;
         self
+    }
+
+    /// Adds who watches its steps.
+    #[cfg(feature = "testing")]
+    pub(crate) fn watched(mut self, watch: Option<Arc<dyn super::Watch>>) -> Self {
+        self.watch = watch;
+        self
+    }
+
+    /// A step is about to do its work. Where somebody watches it gives way first: calls polled side by side then really
+    /// run side by side, and a call can be torn off here, however little the fakes wait.
+    #[cfg(feature = "testing")]
+    pub(super) async fn step_begins(&self) -> usize {
+        let Some(watch) = &self.watch else { return 0 };
+        give_way().await;
+        watch.begins()
+    }
+
+    /// A step did its work, and is not recorded yet.
+    #[cfg(feature = "testing")]
+    pub(super) async fn step_done(&self, begun: usize, key: &str) {
+        let Some(watch) = &self.watch else { return };
+        watch.done(begun, self.operation_id(), key);
+        give_way().await;
     }
 
     /// Where progress and log messages go; `None` where nobody listens, or no longer.

@@ -71,5 +71,13 @@ fn what_cannot_be_shown_says_what_to_do() {
     }
     let said = other.inspect(token).expect_err("another key").to_string();
     assert!(said.contains(&fingerprint) && said.contains(&other.fingerprints().join(", ")), "{said}");
-    assert!(keys().inspect("?").expect_err("none").to_string().contains("m1. or c1."));
+    assert!(keys().inspect("?").expect_err("none").to_string().contains("m1. or s1. or c1."));
+}
+
+#[test]
+fn a_handle_to_a_spilled_state_tells_where_that_is_kept() {
+    let handle = Spilled::new([0xab; 16], "m1.state").seal(&keys(), [0; NONCE_LEN]);
+    let inspected = keys().inspect(&handle).expect("its own seal");
+    assert_eq!(inspected.content, Content::Spilled { at: "ab".repeat(16) });
+    assert_eq!(inspected.content.to_string(), "spilled state");
 }

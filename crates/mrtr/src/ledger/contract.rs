@@ -17,7 +17,7 @@ const LONG: Duration = Duration::from_secs(60);
 ///
 /// # async fn check() {
 /// let ledger = MemoryLedger::new();
-/// mrtr::ledger::ledger_contract(&ledger, async |time| tokio::time::sleep(time).await).await;
+/// mrtr::testing::ledger_contract(&ledger, async |time| tokio::time::sleep(time).await).await;
 /// # }
 /// ```
 ///

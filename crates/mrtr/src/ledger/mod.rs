@@ -8,7 +8,7 @@
 //! `server::once`; what is promised in all, `docs/guarantees.md`.
 
 #[cfg(feature = "testing")]
-mod contract;
+pub(crate) mod contract;
 mod entry;
 mod memory;
 #[cfg(feature = "redis")]
@@ -21,8 +21,6 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-#[cfg(feature = "testing")]
-pub use contract::ledger_contract;
 pub use entry::{Claim, EntryKey, Holder, Settlement, Standing};
 pub use memory::MemoryLedger;
 #[cfg(feature = "redis")]
@@ -37,7 +35,7 @@ pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LedgerError
 /// fails: then the handler does not run, and the client is told to come again. Time is the store's own: leases and
 /// lifetimes are durations from now, so that instances need no common clock.
 ///
-/// `mrtr::ledger::ledger_contract` (feature `testing`) checks an implementation against all of this.
+/// `mrtr::testing::ledger_contract` (feature `testing`) checks an implementation against all of this.
 ///
 /// # Security
 /// Entries say which operations there were, not what they were about: keys are digests, and values are sealed before

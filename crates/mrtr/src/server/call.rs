@@ -154,6 +154,8 @@ impl Dispatch {
             .resume(journal, answers, first && call.accept_unasked)
             .traced(trace)
             .telling(notices);
+        #[cfg(feature = "testing")]
+        let round = round.watched(incoming.watch.clone());
         let round = Arc::new(round);
         let context = Context::new(Arc::clone(&round));
         let handling = match guarded(|| start(context)) {

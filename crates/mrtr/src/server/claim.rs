@@ -14,7 +14,7 @@ use super::Dispatch;
 use super::answer::{Answer, Completed};
 use super::call::Ended;
 use super::counters::add;
-use crate::flow::Clock;
+use crate::flow::{Clock, give_way};
 use crate::ledger::{Claim, Holder, Ledger, LedgerError, LedgerFuture, Settlement, Standing};
 use crate::seal::Record;
 use crate::wire::RpcError;
@@ -205,6 +205,7 @@ impl Held {
                 Ok(false) => warn!("the claim of a leg was lost while its handler is at work"),
                 Err(error) => warn!("the claim of a leg cannot be renewed: {error}"),
             }
+            // Timers of a clock that is moved by hand are over at once.
             give_way().await;
         }
         std::future::pending().await
@@ -217,20 +218,6 @@ impl Drop for Held {
             self.ledger.let_go(self.claim.key, self.claim.holder);
         }
     }
-}
-
-/// Lets others go first: timers of a clock that is moved by hand are over at once.
-async fn give_way() {
-    let mut gave_way = false;
-    poll_fn(|task| {
-        if gave_way {
-            return Poll::Ready(());
-        }
-        gave_way = true;
-        task.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 impl From<&Answer> for Stored {

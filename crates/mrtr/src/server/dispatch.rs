@@ -29,12 +29,22 @@ pub struct Incoming<'a> {
     pub(crate) principal: Option<Principal>,
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) outlet: Option<Arc<dyn Outlet>>,
+    #[cfg(feature = "testing")]
+    pub(crate) watch: Option<Arc<dyn crate::flow::Watch>>,
 }
 
 impl<'a> Incoming<'a> {
     /// A message of this JSON text.
     pub fn new(body: &'a [u8]) -> Self {
-        Self { body, headers: None, principal: None, clock: None, outlet: None }
+        Self {
+            body,
+            headers: None,
+            principal: None,
+            clock: None,
+            outlet: None,
+            #[cfg(feature = "testing")]
+            watch: None,
+        }
     }
 
     /// Adds the request's headers, which are then held against the body. Default: a transport without headers.
@@ -54,6 +64,13 @@ impl<'a> Incoming<'a> {
     /// Default: the machine's time of day, without timers.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
+        self
+    }
+
+    /// Has the steps of the call watched.
+    #[cfg(feature = "testing")]
+    pub(crate) fn watched(mut self, watch: Arc<dyn crate::flow::Watch>) -> Self {
+        self.watch = Some(watch);
         self
     }
 

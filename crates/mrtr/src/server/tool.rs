@@ -192,6 +192,12 @@ impl Tool {
         self.once()
     }
 
+    /// Whether its retries are done once, and whether its first calls are.
+    #[cfg(feature = "testing")]
+    pub(crate) fn is_done_once(&self) -> (bool, bool) {
+        (self.once != Once::Never, self.once == Once::FirstCallsToo)
+    }
+
     /// The tool's name.
     pub fn name(&self) -> &str {
         &self.name

@@ -91,6 +91,7 @@ fn schema<T: schemars::JsonSchema>() -> Value {
 #[cfg(test)]
 mod tests {
     use mrtr::form::schema_of;
+    use mrtr::testing::{Fault, Script, torture};
     use serde_json::json;
 
     use super::*;
@@ -112,6 +113,54 @@ mod tests {
             json!({ "const": "medium", "title": "Medium: 2 cores, 8 GB" })
         );
         assert_eq!(schema["properties"]["features"]["items"]["anyOf"][0]["title"], "Nightly backups");
+    }
+
+    /// What the example is called and answered with.
+    fn script(example: &Example) -> Script {
+        let arguments = example.arguments.iter().map(|(name, value)| ((*name).to_owned(), json!(value)));
+        let script = Script::new(arguments.collect::<serde_json::Map<_, _>>().into());
+        match example.name {
+            "deploy_release" => script.answer("confirm_prod", json!({ "confirm": true })),
+            // The lookup only reads.
+            "cancel_subscription" => script.answer("confirmed", json!({ "confirmed": true })).repeatable("account"),
+            "file_shipping_claim" => script
+                .answer("email", json!({ "email": "ada@example.com" }))
+                .answer("description", json!({ "description": "The lid is cracked, the box was wet." })),
+            "provision" => script
+                .answer("size", json!({ "size": "medium", "features": ["backups"] }))
+                .answer("budget", json!({ "monthly": 25 })),
+            other => panic!("{other} has no script"),
+        }
+    }
+
+    #[test]
+    fn done_once_the_examples_are_clean_whatever_happens() {
+        for example in Example::ALL {
+            let report = torture(|_| (example.tool)().once(), &script(example));
+            report.assert_clean();
+            assert!(report.runs() > 20, "{report}");
+        }
+    }
+
+    /// The carrier and the cloud are given the operation's id, and a subscription ends only once.
+    #[test]
+    fn examples_that_hand_on_the_operations_id_need_no_ledger() {
+        for (name, effect) in
+            [("cancel_subscription", "cancel"), ("file_shipping_claim", "file"), ("provision", "create")]
+        {
+            let example = Example::find(name).unwrap();
+            torture(|_| (example.tool)(), &script(example).repeatable(effect)).assert_clean();
+        }
+    }
+
+    /// Its pipeline takes no key to deduplicate by: what follows its question runs again when its request is repeated.
+    #[test]
+    fn a_release_is_deployed_again_when_its_last_request_is_repeated() {
+        let example = Example::find("deploy_release").unwrap();
+        let report = torture(|_| (example.tool)(), &script(example));
+        let repeated: Vec<_> = report.findings().iter().map(|finding| (finding.fault, finding.round)).collect();
+        let faults = [Fault::LostReply, Fault::TornOff, Fault::LateDuplicate, Fault::ParallelDuplicate];
+        assert_eq!(repeated, faults.map(|fault| (fault, 2)), "{report}");
     }
 
     #[test]
