@@ -339,7 +339,7 @@ async fn a_question_whose_state_could_not_be_kept_is_not_what_came_of_a_leg() {
     let server = limited(Faulty::new("keep", Wrong::Hangs, 1), tool, |server| server.spill_states(100_000));
     let asked = call(&server).await;
     let refused = retry(&server, &asked, long_note()).await;
-    assert_eq!(refused["error"]["data"]["retryable"], true, "{refused}");
+    assert_eq!(refused["error"]["data"]["reason"], "state_not_kept", "{refused}");
     let asked = retry(&server, &asked, long_note()).await;
     assert!(asked["result"]["requestState"].is_string(), "{asked}");
 }

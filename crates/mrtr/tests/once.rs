@@ -1,7 +1,7 @@
 //! What is done once: repeated, forked and torn-off legs, over a ledger that works and ones that do not.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -453,7 +453,9 @@ impl Ledger for Partly {
         if !is_lost {
             return claimed;
         }
-        Box::pin(async move { claimed.await.and(Err(LedgerError::Unavailable("connection reset".to_owned()))) })
+        Box::pin(
+            async move { claimed.await.and_then(|_| Err(LedgerError::Unavailable("connection reset".to_owned()))) },
+        )
     }
     fn renew(&self, key: EntryKey, holder: Holder, lease: Duration) -> LedgerFuture<'_, bool> {
         self.ledger.renew(key, holder, lease)
@@ -523,6 +525,58 @@ fn a_take_over_whose_reply_is_lost_does_not_forget_that_somebody_had_begun() {
     ledger.fails.store(NOTHING, Ordering::SeqCst);
     asked.respond(yes()).finishes("found");
     assert_eq!(effects.count("paid"), 1, "it is looked up, not done again");
+}
+
+/// A ledger whose first reply reaches a process that stood still: somebody else took over meanwhile, and failed.
+struct RepliesLate {
+    ledger: MemoryLedger,
+    clock: Arc<HandClock>,
+    is_late: AtomicBool,
+}
+
+impl Ledger for RepliesLate {
+    fn claim(&self, claim: Claim) -> LedgerFuture<'_, Standing> {
+        Box::pin(async move {
+            let standing = self.ledger.claim(claim.clone()).await?;
+            if self.is_late.swap(false, Ordering::SeqCst) {
+                self.clock.advance(2 * claim.lease);
+                let other = Claim { holder: Holder([7; 16]), takes_over: true, ..claim };
+                assert_eq!(self.ledger.claim(other.clone()).await?, Standing::Claimed);
+                assert!(self.ledger.settle(other.key, other.holder, Settlement::Abandoned).await?);
+            }
+            Ok(standing)
+        })
+    }
+    fn renew(&self, key: EntryKey, holder: Holder, lease: Duration) -> LedgerFuture<'_, bool> {
+        self.ledger.renew(key, holder, lease)
+    }
+    fn settle<'a>(&'a self, key: EntryKey, holder: Holder, settlement: Settlement<'a>) -> LedgerFuture<'a, bool> {
+        self.ledger.settle(key, holder, settlement)
+    }
+    fn keep<'a>(&'a self, key: EntryKey, value: &'a [u8], lifetime: Duration) -> LedgerFuture<'a, ()> {
+        self.ledger.keep(key, value, lifetime)
+    }
+    fn kept(&self, key: EntryKey) -> LedgerFuture<'_, Option<Vec<u8>>> {
+        self.ledger.kept(key)
+    }
+    fn check(&self) -> LedgerFuture<'_, ()> {
+        self.ledger.check()
+    }
+}
+
+#[test]
+fn a_claim_that_was_taken_over_before_its_reply_was_read_is_not_acted_on() {
+    let effects = Effects::default();
+    let clock = HandClock::new();
+    let ledger = MemoryLedger::new().clock(clock.clone());
+    let late = Arc::new(RepliesLate { ledger, clock: clock.clone(), is_late: AtomicBool::new(true) });
+    let mut world = World::of(|server| {
+        server.tool(refund(&effects).once()).ledger(late.clone()).clock(clock.clone() as Arc<dyn Clock>)
+    });
+    world.clock = clock;
+    let asked = world.call("refund", json!({})).asks(&["confirm"]);
+    asked.respond(yes()).errors(OUTCOME_UNKNOWN.into());
+    assert_eq!(effects.count("paid"), 0);
 }
 
 /// Asks for a note, then for a confirmation.

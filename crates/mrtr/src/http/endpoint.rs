@@ -103,7 +103,7 @@ impl<H> Endpoint<H> {
         Arc::make_mut(&mut self.rules)
     }
 
-    pub(super) fn handler(&self) -> &H {
+    pub(super) fn handler(&self) -> &Arc<H> {
         &self.handle
     }
 }

@@ -147,6 +147,12 @@ impl HttpServer {
             }
         }
         let _keys = KeyWatch::file(self.service.endpoint.handler().keys());
+        let server = Arc::clone(self.service.endpoint.handler());
+        tokio::spawn(async move {
+            if let Err(error) = server.check_ledger().await {
+                tracing::warn!("{error}; until it does, what is done once is refused");
+            }
+        });
         accept::run(listener, self.service.endpoint, &self.options, stop).await;
         tracing::info!("stopped");
     }

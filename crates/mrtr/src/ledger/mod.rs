@@ -81,9 +81,12 @@ pub trait Ledger: Send + Sync + 'static {
 }
 
 /// Why a ledger could not do its step. For the log; the client reads that it may come again.
-#[derive(Debug, Error)]
+#[derive(Error)]
 #[non_exhaustive]
 pub enum LedgerError {
+    /// Where it is said to be is no address.
+    #[error("the ledger's address {0}")]
+    Address(String),
     /// It cannot be reached.
     #[error("the ledger cannot be reached: {0}")]
     Unavailable(String),
@@ -133,6 +136,13 @@ impl<L: Ledger + ?Sized> Ledger for Arc<L> {
 
     fn let_go(&self, key: EntryKey, holder: Holder) {
         (**self).let_go(key, holder);
+    }
+}
+
+/// As `Display` has it: what `main` returns is printed this way, and a variant's name tells nobody what to do.
+impl std::fmt::Debug for LedgerError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
     }
 }
 

@@ -13,6 +13,9 @@ use tracing::debug;
 
 use super::{Claim, EntryKey, Holder, Ledger, LedgerError, LedgerFuture, Settlement, Standing};
 
+/// What keys begin with unless told otherwise.
+const PREFIX: &str = "mrtr:";
+
 /// A ledger in Redis 6 or later, shared by all instances that are given the same one.
 ///
 /// ```no_run
@@ -35,6 +38,8 @@ use super::{Claim, EntryKey, Holder, Ledger, LedgerError, LedgerFuture, Settleme
 pub struct RedisLedger<C = ConnectionManager> {
     connection: C,
     prefix: String,
+    /// Where it is, for errors.
+    at: String,
 }
 
 impl RedisLedger {
@@ -44,26 +49,30 @@ impl RedisLedger {
     /// The address is none. Whether anybody is there is found out with the first step; [`Ledger::check`] does one.
     pub fn new(url: &str) -> Result<Self, LedgerError> {
         // The address has a password in it, and the library's text may quote it.
-        let no_address =
-            |_| LedgerError::Unavailable("the address is not redis://host:port/db or rediss://..".to_owned());
+        let shown = if url.contains('@') { String::new() } else { format!("{url:?} ") };
+        let no_address = |_| LedgerError::Address(format!("{shown}is not redis://host:port/db or rediss://.."));
         let client = Client::open(url).map_err(no_address)?;
+        let at = client.get_connection_info().addr().to_string();
         if matches!(client.get_connection_info().addr(), ConnectionAddr::TcpTls { .. }) {
             choose_crypto();
         }
         let config = ConnectionManagerConfig::new()
             .set_connection_timeout(Some(Duration::from_secs(2)))
             .set_response_timeout(Some(Duration::from_secs(5)))
+            // Whoever asks next tries again; who asks now is told soon, and why.
+            .set_number_of_retries(1)
             .set_min_delay(Duration::from_millis(20))
-            .set_max_delay(Duration::from_millis(500));
-        let connection = ConnectionManager::new_lazy_with_config(client, config).map_err(|error| failure(&error))?;
-        Ok(Self::over(connection))
+            .set_max_delay(Duration::from_millis(100));
+        let connection = ConnectionManager::new_lazy_with_config(client, config);
+        let connection = connection.map_err(|error| failure(&at, &error))?;
+        Ok(Self { connection, prefix: PREFIX.to_owned(), at })
     }
 }
 
 impl<C> RedisLedger<C> {
     /// A ledger over a connection of your own: a cluster's, say. It must be cheap to clone and mend itself.
     pub fn over(connection: C) -> Self {
-        Self { connection, prefix: "mrtr:".to_owned() }
+        Self { connection, prefix: PREFIX.to_owned(), at: "Redis".to_owned() }
     }
 
     /// What the keys begin with; default `mrtr:`. Services with different audiences may share one prefix: entries of one are
@@ -81,6 +90,10 @@ impl<C> RedisLedger<C> {
 
     fn value(&self, key: EntryKey) -> String {
         format!("{}v:{key}", self.prefix)
+    }
+
+    fn read<T: FromRedisValue>(&self, reply: Result<T, RedisError>) -> Result<T, LedgerError> {
+        reply.map_err(|error| failure(&self.at, &error))
     }
 }
 
@@ -143,7 +156,7 @@ where
             let mut script = CLAIM.key(self.entry(claim.key));
             script.arg(&claim.content[..]).arg(&claim.holder.0[..]).arg(&claim.operation[..]);
             script.arg(millis(claim.lease)).arg(millis(claim.lifetime).max(1)).arg(u8::from(claim.takes_over));
-            let reply: Vec<Value> = read(script.invoke_async(&mut self.connection.clone()).await)?;
+            let reply: Vec<Value> = self.read(script.invoke_async(&mut self.connection.clone()).await)?;
             standing(&reply)
                 .ok_or_else(|| LedgerError::Corrupt("an entry that does not stand as entries do".to_owned()))
         })
@@ -153,7 +166,7 @@ where
         Box::pin(async move {
             let mut script = RENEW.key(self.entry(key));
             script.arg(&holder.0[..]).arg(millis(lease));
-            read(script.invoke_async(&mut self.connection.clone()).await)
+            self.read(script.invoke_async(&mut self.connection.clone()).await)
         })
     }
 
@@ -166,7 +179,7 @@ where
             };
             let mut script = SETTLE.key(self.entry(key));
             script.arg(&holder.0[..]).arg(state).arg(response);
-            read(script.invoke_async(&mut self.connection.clone()).await)
+            self.read(script.invoke_async(&mut self.connection.clone()).await)
         })
     }
 
@@ -174,20 +187,20 @@ where
         Box::pin(async move {
             let mut set = redis::cmd("SET");
             set.arg(self.value(key)).arg(value).arg("PX").arg(millis(lifetime).max(1));
-            read(set.query_async(&mut self.connection.clone()).await)
+            self.read(set.query_async(&mut self.connection.clone()).await)
         })
     }
 
     fn kept(&self, key: EntryKey) -> LedgerFuture<'_, Option<Vec<u8>>> {
         Box::pin(async move {
             let mut get = redis::cmd("GET");
-            read(get.arg(self.value(key)).query_async(&mut self.connection.clone()).await)
+            self.read(get.arg(self.value(key)).query_async(&mut self.connection.clone()).await)
         })
     }
 
     fn check(&self) -> LedgerFuture<'_, ()> {
         Box::pin(async move {
-            let pong: String = read(redis::cmd("PING").query_async(&mut self.connection.clone()).await)?;
+            let pong: String = self.read(redis::cmd("PING").query_async(&mut self.connection.clone()).await)?;
             if pong == "PONG" { Ok(()) } else { Err(LedgerError::Corrupt("no answer to PING".to_owned())) }
         })
     }
@@ -230,13 +243,9 @@ fn standing(reply: &[Value]) -> Option<Standing> {
     })
 }
 
-fn read<T: FromRedisValue>(reply: Result<T, RedisError>) -> Result<T, LedgerError> {
-    reply.map_err(|error| failure(&error))
-}
-
 /// What an error means. Its text is for the log: the library puts no values into it.
-fn failure(error: &RedisError) -> LedgerError {
-    let text = error.to_string();
+fn failure(at: &str, error: &RedisError) -> LedgerError {
+    let text = format!("{at}: {error}");
     if error.code() == Some("OOM") || text.contains("OOM command not allowed") {
         return LedgerError::Full(text);
     }

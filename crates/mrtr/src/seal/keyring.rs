@@ -251,6 +251,7 @@ impl Keyring {
             self.keep(error);
         } else if failure.is_none() && reading.failing.is_some() {
             info!(keys = ?self.ring(), "the keys can be read again");
+            self.shared.source.warn();
         }
         reading.failing = failure;
     }

@@ -5,7 +5,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use tracing::{debug, error, warn};
@@ -103,7 +103,13 @@ impl Dispatch {
     async fn claim(&self, ledger: &Arc<dyn Ledger>, claim: &Claim, clock: &dyn Clock) -> Result<Standing, RpcError> {
         let mut failure = None;
         for _ in 0..TRIES {
+            let asked = clock.now();
             match self.ask_ledger(clock, || ledger.claim(claim.clone())).await {
+                // This process stood still meanwhile. The claim may have been taken over; the same claim again tells.
+                Ok(Standing::Claimed) if is_late(asked, clock.now(), claim.lease) => {
+                    failure = Some(LedgerError::Slow(claim.lease));
+                    continue;
+                }
                 Ok(standing) => return Ok(standing),
                 // It had its time; asking again would only make the caller wait longer.
                 Err(error @ LedgerError::Slow(_)) => {
@@ -274,6 +280,11 @@ async fn within<'l, T>(
 async fn is_told(ledger: &dyn Ledger, key: EntryKey, lease: Duration, clock: &dyn Clock) -> bool {
     let Ok(Some(changed)) = guarded(|| ledger.changed(key)) else { return false };
     within(lease, clock, || changed).await.is_ok()
+}
+
+/// Whether a claim that was asked for then leaves too little of its lease to begin anything.
+fn is_late(asked: SystemTime, now: SystemTime, lease: Duration) -> bool {
+    now.duration_since(asked).is_ok_and(|passed| passed >= lease / 2)
 }
 
 impl From<&Answer> for Stored {
