@@ -71,6 +71,8 @@ pub struct Ask {
     pub server: String,
     /// What the server calls itself. Unverified: display it beside [`server`](Self::server), never instead of it.
     pub server_name: Option<String>,
+    /// The method being called, such as `tools/call`.
+    pub method: String,
     /// The tool, prompt or resource being called.
     pub target: String,
     /// The round of the operation that brought the question, from 1.

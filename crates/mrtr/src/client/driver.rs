@@ -243,6 +243,7 @@ impl<'c> Operation<'c> {
                 operation: self.id.clone(),
                 server: self.client.server().to_owned(),
                 server_name: server_name.map(str::to_owned),
+                method: self.method.to_owned(),
                 target: self.target.clone(),
                 round: self.round,
                 number: index + 1,

@@ -46,6 +46,8 @@ mod pace;
 mod request;
 mod responder;
 mod response;
+#[cfg(feature = "answers")]
+pub mod script;
 mod scripted;
 #[cfg(test)]
 mod tests;
