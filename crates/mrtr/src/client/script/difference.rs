@@ -47,6 +47,15 @@ impl Difference {
         sides.into_difference(file, line, format!("the question \"{key}\" of round {}", ask.round))
     }
 
+    /// Compares the questions of a round with those it had; their order in a round means nothing.
+    pub(super) fn of_keys(file: &str, line: usize, round: u32, recorded: &[&str], came: &[&str]) -> Option<Self> {
+        let is_same = recorded.len() == came.len() && recorded.iter().all(|key| came.contains(key));
+        let lines = |keys: &[&str]| keys.iter().map(|key| labelled("asked", key)).collect::<String>();
+        let what = format!("what round {round} asks");
+        let (recorded, came) = (lines(recorded), lines(came));
+        (!is_same).then(|| Self { file: file.to_owned(), line, what, recorded, came })
+    }
+
     /// Compares a result with what it was.
     pub(super) fn of_result(file: &str, line: usize, recorded: &Expected, output: &Output) -> Option<Self> {
         let (came, mut sides) = (Expected::of(output), Sides::default());

@@ -10,6 +10,7 @@ use super::{Difference, Expected, Given, Reply, Say, Script, ScriptedCall};
 use crate::client::scripted::check_page;
 use crate::client::{
     Answer, Ask, BoxFuture, Event, Kind, NotAnswered, Observer, OperationId, Output, Responder, Responders,
+    RoundOutcome,
 };
 use crate::form::{Form, Problem, quoted};
 
@@ -47,6 +48,9 @@ struct Run {
     round: u32,
     nth: usize,
     used: HashSet<usize>,
+    /// The questions of the last response, and the pages that were agreed to.
+    asked: Vec<String>,
+    pages: HashSet<String>,
 }
 
 /// A reply that does not fit its question; the cause of a [`CallError::Responder`](crate::client::CallError::Responder).
@@ -147,7 +151,8 @@ impl Player {
     }
 
     async fn play(&self, ask: &Ask) -> Result<Answer, NotAnswered> {
-        let Some(reply) = self.reply_to(ask) else {
+        let reply = self.reply_to(ask).map_err(NotAnswered::failed)?;
+        let Some(reply) = reply else {
             return if ask.consented { Ok(Answer::accept([])) } else { Err(NotAnswered::Nobody) };
         };
         if let Some(recorded) = &reply.asked
@@ -159,6 +164,9 @@ impl Player {
             let (file, key) = (self.script.file.clone(), ask.key.clone());
             NotAnswered::failed(Misplayed { file, line: reply.line, key, problems })
         })?;
+        if ask.kind == Kind::Url {
+            self.memory().runs.entry(ask.operation.clone()).or_default().pages.insert(ask.key.clone());
+        }
         if !reply.after.is_zero() {
             tokio::time::sleep(reply.after).await;
         }
@@ -166,28 +174,48 @@ impl Player {
     }
 
     /// Finds the reply to a question, and takes it. None for a page that was agreed to: that needs no reply.
-    fn reply_to(&self, ask: &Ask) -> Option<Reply> {
+    fn reply_to(&self, ask: &Ask) -> Result<Option<Reply>, Difference> {
         let mut memory = self.memory();
         if !memory.runs.contains_key(&ask.operation) {
             memory.begin(&self.script, &ask.operation, &ask.method, &ask.target);
         }
         let Memory { runs, used, .. } = &mut *memory;
-        let run = runs.get_mut(&ask.operation)?;
-        if ask.consented {
-            return None;
-        }
+        let Some(run) = runs.get_mut(&ask.operation).filter(|_| !ask.consented) else { return Ok(None) };
         if run.round != ask.round {
             run.round = ask.round;
             run.nth += 1;
+            self.compare_keys(run)?;
         }
         let call = run.call.and_then(|index| self.script.calls.get(index));
         let round = call.and_then(|call| call.rounds.get(run.nth.saturating_sub(1)));
         let scopes = [round, call.map(|call| &call.answers), Some(&self.script.answers)];
         let of_key = scopes.into_iter().flatten().flatten().filter(|(key, _)| *key == ask.key);
-        let reply = of_key.flat_map(|(_, replies)| replies).find(|reply| !run.used.contains(&reply.number))?;
-        run.used.insert(reply.number);
-        used.insert(reply.number);
-        Some(reply.clone())
+        let reply = of_key.flat_map(|(_, replies)| replies).find(|reply| !run.used.contains(&reply.number));
+        run.used.extend(reply.map(|reply| reply.number));
+        used.extend(reply.map(|reply| reply.number));
+        Ok(reply.cloned())
+    }
+
+    /// Compares the questions of a recorded round with those that came.
+    fn compare_keys(&self, run: &Run) -> Result<(), Difference> {
+        let Some(call) = run.call.and_then(|index| self.script.calls.get(index)) else { return Ok(()) };
+        let Some(round) = call.rounds.get(run.nth.saturating_sub(1)) else { return Ok(()) };
+        let is_recorded = replies(round).any(|reply| reply.asked.is_some());
+        if !is_recorded || run.asked.is_empty() {
+            return Ok(());
+        }
+        let recorded: Vec<_> = round.iter().map(|(key, _)| key.as_str()).collect();
+        let elsewhere = |key: &str| call.answers.iter().chain(&self.script.answers).any(|(it, _)| it == key);
+        let is_own = |key: &&str| recorded.contains(key) || !(elsewhere(key) || run.pages.contains(*key));
+        let came: Vec<_> = run.asked.iter().map(String::as_str).filter(is_own).collect();
+        Difference::of_keys(
+            &self.script.file,
+            replies(round).next().map_or(call.line, |it| it.line),
+            run.round,
+            &recorded,
+            &came,
+        )
+        .map_or(Ok(()), Err)
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
@@ -215,8 +243,18 @@ impl Responder for Player {
 
 impl Observer for Player {
     fn observe(&self, event: &Event<'_>) {
-        if let Event::Start { operation, method, target } = event {
-            self.memory().begin(&self.script, operation, method, target);
+        match event {
+            Event::Start { operation, method, target } => {
+                self.memory().begin(&self.script, operation, method, target);
+            }
+            Event::Round(round) => {
+                if let RoundOutcome::InputRequired { asked, .. } = &round.outcome
+                    && let Some(run) = self.memory().runs.get_mut(&round.operation)
+                {
+                    run.asked = asked.iter().map(|(key, _)| key.clone()).collect();
+                }
+            }
+            _ => {}
         }
     }
 }
@@ -259,7 +297,8 @@ fn answer(say: &Say, ask: &Ask) -> Result<Answer, Vec<Problem>> {
 fn fill(fields: &[(String, Given)], ask: &Ask) -> Result<Map<String, Value>, Vec<Problem>> {
     let form = Form::lenient(&ask.requested_schema());
     let (mut content, mut problems) = (ask.settled.clone(), Vec::new());
-    for (name, given) in fields {
+    // What is settled was settled by whoever was asked first.
+    for (name, given) in fields.iter().filter(|(name, _)| !ask.settled.contains_key(name)) {
         match given.for_field(&form, name) {
             Ok(value) => drop(content.insert(name.clone(), value)),
             Err(problem) => problems.push(problem),
