@@ -125,8 +125,8 @@ async fn blocks_are_under_their_own_operation_and_round_whatever_the_states_are(
     for operation in [a, b] {
         let sum =
             blocks.iter().find(|block| block.starts_with(&format!("=== operation {operation}: 4 rounds, "))).unwrap();
-        assert_eq!(sum.matches(" in the server, 0 ms for 1 answer").count(), 3, "{sum}");
-        assert!(sum.contains("\n    in sum:  0 ms in the server, 0 ms for answers"), "{sum}");
+        assert_eq!(sum.matches(" for 1 answer\n").count(), 3, "{sum}");
+        assert!(sum.contains("\n    in sum:  ") && sum.ends_with(" for answers"), "{sum}");
     }
 }
 
