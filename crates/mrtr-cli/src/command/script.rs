@@ -39,7 +39,10 @@ impl AnswersFile {
 
     /// Holds a result to the file, and the file to what was asked.
     pub(super) fn check(&self, output: &Output) -> Result<(), Failure> {
-        self.player.check(output).map_err(|difference| changed(&difference))?;
+        self.player.check(output).map_err(|difference| {
+            let Failure { exit, message } = changed(&difference);
+            Failure::new(exit, format!("{message}\n{HINT}"))
+        })?;
         let unused = self.player.unused();
         if unused.is_empty() { Ok(()) } else { Err(Failure::usage(unused.join("\n"))) }
     }
@@ -66,6 +69,8 @@ impl Responder for AnswersFile {
         Box::pin(self.answer(ask))
     }
 }
+
+const HINT: &str = "(for a text that differs from run to run, write like: with * for that part, or remove it)";
 
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 

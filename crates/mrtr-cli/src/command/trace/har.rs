@@ -76,7 +76,7 @@ impl Har {
                 "postData": { "mimeType": "application/json", "params": [], "text": self.secrets.scrub(body) },
                 "headersSize": -1, "bodySize": body.len(),
             },
-            "response": response(0, json!([]), "", "x-unknown"),
+            "response": response(0, &json!([]), "", "x-unknown"),
             "cache": {},
             "timings": { "send": 0, "wait": 0, "receive": 0 },
             "_operation": event.operation().as_str(),
@@ -116,7 +116,7 @@ impl Observer for Har {
                 if let Some(entry) = Self::finished(&mut log, operation, *elapsed) {
                     let kind = headers.get(hyper::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
                     let shown = self.secrets.scrub(body);
-                    entry["response"] = response(*status, self.headers(headers), &shown, kind.unwrap_or("x-unknown"));
+                    entry["response"] = response(*status, &self.headers(headers), &shown, kind.unwrap_or("x-unknown"));
                 }
             }
             Event::Lost { operation, error, elapsed, .. } => {
@@ -134,7 +134,7 @@ impl Observer for Har {
     }
 }
 
-fn response(status: u16, headers: Value, body: &str, kind: &str) -> Value {
+fn response(status: u16, headers: &Value, body: &str, kind: &str) -> Value {
     let reason = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
     json!({
         "status": status, "statusText": reason.unwrap_or_default(), "httpVersion": "HTTP/1.1", "cookies": [],

@@ -58,6 +58,42 @@ fn the_examples_of_the_guide_are_answers_files_and_keep_to_its_schema() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_long_example_of_the_guide_plays_as_it_says() {
+    let ask = |properties: Value| {
+        let mut form = form();
+        form["params"]["requestedSchema"] = json!({ "type": "object", "properties": properties });
+        form
+    };
+    let (text, flag) = (|| json!({ "type": "string" }), || json!({ "type": "boolean" }));
+    let size = json!({ "size": { "type": "string", "enum": ["small", "large"] }, "backups": flag(), "note": text() });
+    let pin = || asks(&json!({ "pin": ask(json!({ "pin": text() })) }), None);
+    let server = Playback::new([
+        asks(&json!({ "region": ask(json!({ "region": text() })), "size": ask(size) }), Some("s")),
+        asks(&json!({ "sure": page() }), Some("s")),
+        pin(),
+        pin(),
+        done("Provisioned db-7 (7)."),
+    ]);
+    let player = player(blocks("yaml")[1]);
+    let client = server.client(player.responders(Responders::new())).observer(player.clone());
+    let start = Instant::now();
+    let output = client.call_tool("provision", json!({ "name": "db-7", "replicas": 3 })).await.unwrap();
+    player.check(&output).unwrap();
+    assert_eq!((player.unused(), start.elapsed()), (Vec::new(), Duration::from_millis(1500)));
+    let said: Vec<_> = server.sent_params().iter().skip(1).map(|params| params["inputResponses"].clone()).collect();
+    let yes = |content: Value| json!({ "action": "accept", "content": content });
+    assert_eq!(
+        said,
+        [
+            json!({ "region": yes(json!({ "region": "eu" })), "size": yes(json!({ "size": "large", "backups": false, "note": "yes" })) }),
+            json!({ "sure": { "action": "accept" } }),
+            json!({ "pin": yes(json!({ "pin": "0000" })) }),
+            json!({ "pin": yes(json!({ "pin": "1234" })) }),
+        ]
+    );
+}
+
 #[test]
 fn reader_and_schema_agree_and_the_reader_names_line_and_member() {
     for (text, expected) in [
