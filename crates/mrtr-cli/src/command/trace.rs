@@ -1,5 +1,5 @@
-//! `--trace`, `--trace-file`, `--har`: what went over the wire, on the screen and in files; and the word that the server is
-//! being waited for.
+//! `--trace`, `--trace-file`, `--har`: what went over the wire, on the screen and in files; and the word that the
+//! server is being waited for.
 //!
 //! Values of headers that the user gave are in none of them, wherever they turn up.
 

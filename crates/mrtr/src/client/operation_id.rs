@@ -7,8 +7,9 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
 /// The client's own name for one operation, from its first request to its result.
 ///
-/// Random, of 16 letters, digits, `-` and `_`, and so no two operations share one, be it in one process or in many. It never goes to the
-/// server: group by it what a request state cannot, as that may change, be absent, or be the same twice.
+/// Random, of 16 letters, digits, `-` and `_`, and so no two operations share one, be it in one process or in many. It
+/// never goes to the server: group by it what a request state cannot, as that may change, be absent, or be the same
+/// twice.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OperationId(Arc<str>);
 

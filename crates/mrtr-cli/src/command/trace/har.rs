@@ -1,6 +1,7 @@
 //! `--har`: the requests of a run as an HTTP archive (HAR 1.2), which the developer tools of browsers open.
 //!
-//! Each operation is a page, each request an entry of it. What HAR has no place for begins with an underscore, as it wants.
+//! Each operation is a page, each request an entry of it. What HAR has no place for begins with an underscore, as it
+//! wants.
 
 use std::collections::HashMap;
 use std::fs::File;

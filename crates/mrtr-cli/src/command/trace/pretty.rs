@@ -11,8 +11,8 @@ pub(crate) enum States {
 
 /// Lays JSON out with an indent of two; `None` if it is no JSON.
 ///
-/// Nothing is parsed into values and printed again, so that what is shown is what was sent: only white space differs, and the
-/// states where they are to be short.
+/// Nothing is parsed into values and printed again, so that what is shown is what was sent: only white space differs,
+/// and the states where they are to be short.
 pub(crate) fn pretty(text: &str, states: States) -> Option<String> {
     serde_json::from_str::<serde::de::IgnoredAny>(text).ok()?;
     let mut page = Page { out: String::with_capacity(text.len() * 2), frames: Vec::new(), states };

@@ -11,11 +11,11 @@ use crate::client::{Ask, Kind, Output};
 use crate::visible;
 use crate::wire::json::canonical;
 
-/// Something is not as the file has it; the cause of a [`CallError::Responder`](crate::client::CallError::Responder) when
-/// it is a question.
+/// Something is not as the file has it; the cause of a [`CallError::Responder`](crate::client::CallError::Responder)
+/// when it is a question.
 ///
-/// It prints as lines of at most 80 columns: what it is about and where the file has it, then what is recorded (`-`) and what came
-/// (`+`). The server's text is made harmless.
+/// It prints as lines of at most 80 columns: what it is about and where the file has it, then what is recorded (`-`)
+/// and what came (`+`). The server's text is made harmless.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{file}:{line}: {what} is not what was recorded\n--- recorded\n+++ came\n{}", Lines(.recorded, .came))]
 #[non_exhaustive]

@@ -8,8 +8,8 @@ use crate::form::{Field, FieldKind, Form, Problem};
 
 /// What a file says about one field.
 ///
-/// A word or number is read as if it was typed into the field: `yes` is true for a boolean field and three letters for a
-/// text field, `1.10` is a number for a number field and keeps its zero in a text field.
+/// A word or number is read as if it was typed into the field: `yes` is true for a boolean field and three letters for
+/// a text field, `1.10` is a number for a number field and keeps its zero in a text field.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Given {

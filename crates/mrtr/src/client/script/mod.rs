@@ -1,8 +1,8 @@
 //! Answers from a file: which question of which call is answered with what, and what came of it.
 //!
-//! A [`Script`] is read from YAML or JSON and played by a [`Player`], which is a responder. What it does not cover nobody
-//! answers, what it covers and was never asked is [told](Player::unused), and where it says what was asked or returned at the time,
-//! anything else is a [`Difference`]. A [`Recorder`] watches a client and writes such a file.
+//! A [`Script`] is read from YAML or JSON and played by a [`Player`], which is a responder. What it does not cover
+//! nobody answers, what it covers and was never asked is [told](Player::unused), and where it says what was asked or
+//! returned at the time, anything else is a [`Difference`]. A [`Recorder`] watches a client and writes such a file.
 //!
 //! The format is described in `docs/answers.md`, with a JSON Schema.
 //!
@@ -171,7 +171,8 @@ impl Pattern {
     }
 }
 
-/// Each piece between two `*` is looked for behind the one before it, the last one at the end: linear but for the search.
+/// Each piece between two `*` is looked for behind the one before it, the last one at the end: linear but for the
+/// search.
 fn is_like(pattern: &str, text: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut text) = text.strip_prefix(first) else { return false };

@@ -1,8 +1,8 @@
 //! The tree of an answers file: what is written where, before anything is made of it.
 //!
-//! YAML and JSON become the same tree. A scalar keeps its text and whether it was quoted, and is given a type only where it is used:
-//! what a bare word means is decided by the field it answers. So `no` stays a word, `1.10` keeps its zero and a number
-//! its digits.
+//! YAML and JSON become the same tree. A scalar keeps its text and whether it was quoted, and is given a type only
+//! where it is used: what a bare word means is decided by the field it answers. So `no` stays a word, `1.10` keeps its
+//! zero and a number its digits.
 
 use std::collections::HashSet;
 

@@ -16,15 +16,15 @@ use crate::form::{Form, Problem, quoted};
 
 /// Answers questions from a [`Script`].
 ///
-/// It is a [`Responder`] for every kind the script has answers to, and an [`Observer`], so that each operation takes the
-/// next call of its name in the file when it begins. Clones share what was used.
+/// It is a [`Responder`] for every kind the script has answers to, and an [`Observer`], so that each operation takes
+/// the next call of its name in the file when it begins. Clones share what was used.
 ///
-/// A question is answered by its key: from its round of the call, else from the call, else from what the file says for all calls. A
-/// reply is used once in an operation; a key with a list of replies is answered as often. A page that was agreed to and
-/// is asked for again while the server waits is agreed to again.
+/// A question is answered by its key: from its round of the call, else from the call, else from what the file says for
+/// all calls. A reply is used once in an operation; a key with a list of replies is answered as often. A page that was
+/// agreed to and is asked for again while the server waits is agreed to again.
 ///
-/// A question without a reply is answered by [`NotAnswered::Nobody`]. A reply that does not fit is a [`Misplayed`], a question that
-/// is not the recorded one a [`Difference`]: either ends the operation before anything is sent.
+/// A question without a reply is answered by [`NotAnswered::Nobody`]. A reply that does not fit is a [`Misplayed`], a
+/// question that is not the recorded one a [`Difference`]: either ends the operation before anything is sent.
 #[derive(Clone, Debug)]
 pub struct Player {
     script: Arc<Script>,
@@ -53,7 +53,8 @@ struct Run {
     pages: HashSet<String>,
 }
 
-/// A reply that does not fit its question; the cause of a [`CallError::Responder`](crate::client::CallError::Responder).
+/// A reply that does not fit its question; the cause of a
+/// [`CallError::Responder`](crate::client::CallError::Responder).
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{file}:{line}: the answer to {} does not fit: {}", quoted(.key), sentences(.problems))]
 #[non_exhaustive]
@@ -248,10 +249,20 @@ impl Observer for Player {
                 self.memory().begin(&self.script, operation, method, target);
             }
             Event::Round(round) => {
-                if let RoundOutcome::InputRequired { asked, .. } = &round.outcome
-                    && let Some(run) = self.memory().runs.get_mut(&round.operation)
-                {
-                    run.asked = asked.iter().map(|(key, _)| key.clone()).collect();
+                let mut memory = self.memory();
+                let Memory { runs, taken, .. } = &mut *memory;
+                let Some(run) = runs.get_mut(&round.operation) else { return };
+                match &round.outcome {
+                    RoundOutcome::InputRequired { asked, .. } => {
+                        run.asked = asked.iter().map(|(key, _)| key.clone()).collect();
+                    }
+                    // Nothing came of it: if it is tried anew, the call is still there.
+                    RoundOutcome::Failed if run.used.is_empty() => {
+                        if let Some(index) = run.call {
+                            taken.remove(&index);
+                        }
+                    }
+                    _ => {}
                 }
             }
             _ => {}

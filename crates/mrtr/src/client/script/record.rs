@@ -52,19 +52,21 @@ impl Recorder {
         self.with(&output.operation, |recording| recording.result = Some(Expected::of(output)));
     }
 
-    /// Writes all operations so far that can have questions, in the order in which they began.
+    /// Writes all operations so far that can have questions, in the order in which they began. Those that failed before
+    /// they had any are left out.
     pub fn to_yaml(&self) -> String {
         let mut yaml = Yaml::default();
         yaml.comment("Recorded by mrtr. Answers are in here as they were given: keep it private.");
         yaml.comment("To let a part differ, remove it, or write `like:` and a text with * in it.");
         yaml.word(0, "version", "1");
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls: Vec<_> = calls.iter().filter(|call| call.result.is_some() || !call.rounds.is_empty()).collect();
         if calls.is_empty() {
             yaml.word(0, "calls", "[]");
             return yaml.into_text();
         }
         yaml.open(0, "calls");
-        for call in &*calls {
+        for call in calls {
             call.write(&mut yaml);
         }
         yaml.into_text()

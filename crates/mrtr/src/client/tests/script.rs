@@ -476,3 +476,18 @@ async fn operations_side_by_side_take_calls_of_their_own() {
     actions.sort_unstable();
     assert_eq!(actions, ["cancel", "decline"]);
 }
+
+#[tokio::test]
+async fn a_call_that_is_tried_anew_before_anything_was_asked_is_the_same_call() {
+    let tools = result(&json!({ "tools": [{ "name": "deploy", "inputSchema": { "type": "object", "properties": {
+        "service": { "type": "string", "x-mcp-header": "Service" }
+    }}}]}));
+    let rounds = || {
+        [error(-32020, "header mismatch", &json!({})), tools.clone(), asks(&json!({ "form": form() }), None), done("")]
+    };
+    let (file, _) = record(rounds()).await;
+    assert_eq!(file.matches("- tool:").count(), 1, "{file}");
+    let player = player(&file);
+    play(&Playback::new(rounds()), &player).await.unwrap();
+    assert_eq!(player.unused(), [""; 0]);
+}
