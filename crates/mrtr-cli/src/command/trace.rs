@@ -32,13 +32,14 @@ pub(crate) fn watch(mut client: Client, tracing: &Tracing) -> Result<Client, Fai
             Detail::Short => States::Short,
             Detail::Full => States::Full,
         };
-        client = client.observer(WhenDone(Live::new(states, term::trace), |live| {
+        let live = Live::new(states, client.server(), term::trace);
+        client = client.observer(WhenDone(live, |live| {
             live.finish();
             Ok(())
         }));
     }
     if let Some(path) = &tracing.trace_file {
-        let lines = Lines::new(private_file("--trace-file", path)?);
+        let lines = Lines::new(private_file("--trace-file", path)?, client.server());
         let path = path.clone();
         client = client.observer(WhenDone(lines, move |lines| {
             lines.finish().map_err(|error| cannot("--trace-file", &path, &error))

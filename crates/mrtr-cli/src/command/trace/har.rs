@@ -37,7 +37,7 @@ struct Log {
 
 impl Har {
     pub(super) fn new(file: File, server: &str) -> Self {
-        Self { file: Mutex::new(file), url: shown(server), secrets: Secrets::default(), log: Mutex::default() }
+        Self { file: Mutex::new(file), url: shown(server), secrets: Secrets::of(server), log: Mutex::default() }
     }
 
     pub(super) fn finish(&self) -> io::Result<()> {

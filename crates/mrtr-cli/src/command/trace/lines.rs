@@ -20,8 +20,8 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub(super) fn new(file: File) -> Self {
-        Self { file: Mutex::new(file), failure: Mutex::default(), secrets: Secrets::default() }
+    pub(super) fn new(file: File, server: &str) -> Self {
+        Self { file: Mutex::new(file), failure: Mutex::default(), secrets: Secrets::of(server) }
     }
 
     pub(super) fn finish(&self) -> std::io::Result<()> {

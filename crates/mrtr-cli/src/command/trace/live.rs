@@ -45,8 +45,8 @@ struct Round {
 }
 
 impl<P: Fn(&str) + Send + Sync> Live<P> {
-    pub(super) fn new(states: States, print: P) -> Self {
-        Self { states, print, secrets: Secrets::default(), story: Mutex::default() }
+    pub(super) fn new(states: States, server: &str, print: P) -> Self {
+        Self { states, print, secrets: Secrets::of(server), story: Mutex::default() }
     }
 
     /// Sums up the operations that ended without a result.
@@ -90,9 +90,11 @@ impl<P: Fn(&str) + Send + Sync> Observer for Live<P> {
                 let title = format!("<-- HTTP {status}, {} bytes, {}", body.len(), time(*elapsed));
                 Some(self.message(&title, Some(headers), body))
             }
-            Event::Lost { error, elapsed, .. } => {
-                Some(format!("<-- nothing, after {}: {}", time(*elapsed), escape::line(&error.to_string())))
-            }
+            Event::Lost { error, elapsed, .. } => Some(format!(
+                "<-- nothing, after {}: {}",
+                time(*elapsed),
+                escape::line(&self.secrets.scrub(&error.to_string()))
+            )),
             Event::Answered { ask, response, elapsed } => {
                 let action = response["action"].as_str().unwrap_or("a result");
                 Some(format!("    {} answered with {action}, after {}", escape::line(&ask.key), time(*elapsed)))

@@ -5,15 +5,23 @@ use std::sync::{Mutex, PoisonError};
 
 use hyper::HeaderMap;
 use hyper::header::{COOKIE, PROXY_AUTHORIZATION, SET_COOKIE};
+use url::Url;
 
 /// The values seen so far that are secret, wherever they turn up.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Secrets(Mutex<Vec<String>>);
 
 /// What stands in the place of a secret.
 pub(super) const NOT_SHOWN: &str = "(not shown)";
 
 impl Secrets {
+    /// Starts with what the server's URL has in it: errors name the server.
+    pub(super) fn of(server: &str) -> Self {
+        let url = Url::parse(server).ok();
+        let password = url.as_ref().and_then(Url::password).filter(|password| password.len() >= SHORTEST);
+        Self(Mutex::new(password.map(str::to_owned).into_iter().collect()))
+    }
+
     /// Learns the secrets of a request. What a scheme such as `Bearer` names is one by itself.
     pub(super) fn learn(&self, headers: &HeaderMap) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -37,7 +37,7 @@ impl Transport for Double {
             let mut lines = self.lines.lock().unwrap();
             let at = lines.iter().position(|(tool, _)| request["params"]["name"] == *tool);
             let Some((_, result)) = at.and_then(|at| lines.remove(at)) else {
-                return Err(TransportError::Truncated { server: "double".to_owned() });
+                return Err(TransportError::Truncated { server: self.server().to_owned() });
             };
             let body = json!({ "jsonrpc": "2.0", "id": request["id"], "result": result }).to_string();
             let mut headers = HeaderMap::new();
@@ -94,7 +94,9 @@ fn has_no_secret(text: &str) {
 async fn blocks_are_under_their_own_operation_and_round_whatever_the_states_are() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
-    let live = Live::new(States::Short, move |block: &str| log.lock().unwrap().push(block.to_owned()));
+    let live = Live::new(States::Short, Double::default().server(), move |block: &str| {
+        log.lock().unwrap().push(block.to_owned())
+    });
     let [a, b] = run(&client(two_calls(), live)).await;
     assert_ne!(a, b);
     let blocks = seen.lock().unwrap().clone();
@@ -134,13 +136,16 @@ async fn blocks_are_under_their_own_operation_and_round_whatever_the_states_are(
 async fn what_never_came_back_is_shown_and_summed_up() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
-    let live = Arc::new(Live::new(States::Full, move |block: &str| log.lock().unwrap().push(block.to_owned())));
+    let live = Arc::new(Live::new(States::Full, Double::default().server(), move |block: &str| {
+        log.lock().unwrap().push(block.to_owned())
+    }));
     let watch = Arc::clone(&live);
     let client = client(Double::default(), move |event: &super::Event<'_>| watch.observe(event));
     client.call_tool("a", json!({})).await.unwrap_err();
     live.finish();
     let text = seen.lock().unwrap().join("\n");
-    assert!(text.contains("<-- nothing, after 0 ms: double ended its event stream without a response"), "{text}");
+    has_no_secret(&text);
+    assert!(text.contains("@mcp.example/mcp?team=a%26b ended its event stream without a response"), "{text}");
     assert!(text.contains(": 1 round, ") && text.contains("\n    round 1: 0 ms in the server\n"), "{text}");
 }
 
@@ -169,7 +174,7 @@ fn line_schema() -> jsonschema::Validator {
 #[tokio::test]
 async fn a_trace_file_has_an_event_a_line_as_its_schema_says() {
     let path = Scratch::new("lines");
-    let lines = Lines::new(private_file("--trace-file", &path.0).unwrap());
+    let lines = Lines::new(private_file("--trace-file", &path.0).unwrap(), Double::default().server());
     let client = client(two_calls(), lines);
     let [a, b] = run(&client).await;
     client.call_tool("lost", json!({})).await.unwrap_err();
