@@ -65,9 +65,8 @@ pub(crate) struct DemoArgs {
     pub(crate) arguments: Vec<String>,
     #[command(flatten)]
     pub(crate) answers: Answers,
-    /// Print each request and response to stderr as it went over the wire.
-    #[arg(long)]
-    pub(crate) trace: bool,
+    #[command(flatten)]
+    pub(crate) tracing: Tracing,
 }
 
 /// Serve the demo's tools at /mcp, or over stdin and stdout, until SIGTERM or Ctrl-C.
@@ -201,17 +200,46 @@ pub(crate) struct Answers {
     /// Cancel this question: leave it undecided. Repeatable.
     #[arg(long, value_name = "KEY")]
     pub(crate) cancel: Vec<String>,
+    /// Answer from this file, YAML or JSON, what no flag answers; nothing is asked in the terminal. See docs/answers.md.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) answers: Option<PathBuf>,
+    /// Write the run to this file, for --answers to play again and compare.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
 }
 
 /// What to print.
-#[derive(Clone, Copy, Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Show {
-    /// Print each request and response to stderr as it went over the wire, but no value given by --header.
-    #[arg(long)]
-    pub(crate) trace: bool,
+    #[command(flatten)]
+    pub(crate) tracing: Tracing,
     /// Print the final result to stdout as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What to show or keep of the wire. Values given by --header are in none of it.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Tracing {
+    /// Print each request and response to stderr, by operation and round, with times. States are shortened, unless it
+    /// is --trace=full.
+    #[arg(long, value_name = "full", num_args = 0..=1, require_equals = true, default_missing_value = "short")]
+    pub(crate) trace: Option<Detail>,
+    /// Write each event to this file as it happens, as JSON, one a line.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace_file: Option<PathBuf>,
+    /// Write the requests to this file as an HTTP archive, which the developer tools of browsers open.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) har: Option<PathBuf>,
+}
+
+/// How much of a message is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Detail {
+    /// All but the better part of request states.
+    Short,
+    /// All of it.
+    Full,
 }
 
 const CALL_HELP: &str = concat!(
@@ -229,6 +257,9 @@ Examples:
       (a list in an answer)
   mrtr call https://mcp.example.com/mcp pay --answer page=accept
       (open a page, or agree to a form without fields)
+  mrtr call https://mcp.example.com/mcp book --record booking.yaml
+  mrtr call https://mcp.example.com/mcp book --answers booking.yaml
+      (the same run again, or what has changed)
 
 Questions that no flag answers are asked in the terminal. Without a terminal the
 call ends with exit code 5, and says which flags it needs. A page that a flag

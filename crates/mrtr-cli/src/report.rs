@@ -15,7 +15,8 @@ use crate::term::{escape, page};
 pub(crate) fn failure(error: CallError) -> Failure {
     match error {
         CallError::Abandoned { .. } => Failure::new(Exit::Refused, "stopped; nothing more was sent"),
-        CallError::Unanswered { questions } => unanswered(&questions, &BTreeSet::new()),
+        CallError::Unanswered { questions } => unanswered(&questions, &BTreeSet::new(), None),
+        error @ (CallError::Undeclared { .. } | CallError::Rpc { code: -32021, .. }) => undeclared(&error),
         CallError::Responder { round, key, cause } => responder(round, key, cause),
         CallError::Invalid(what) => Failure::usage(what),
         error => Failure::new(Exit::Failed, quoted(&error.to_string())),
@@ -54,10 +55,44 @@ pub(crate) fn rejected(flags: &[String], ask: &Ask) -> Failure {
     ))
 }
 
-/// Names each question and the flags that answer it. `accepted` are the keys that a flag accepts as a whole.
-pub(crate) fn unanswered(questions: &[Ask], accepted: &BTreeSet<String>) -> Failure {
-    let mut lines = vec!["input is needed, and there is no terminal to ask in".to_owned()];
+/// Says what would answer a kind of question that this run cannot answer, and so has not declared.
+fn undeclared(error: &CallError) -> Failure {
+    let kinds = match error {
+        CallError::Undeclared { kind, .. } => vec![*kind],
+        CallError::Rpc { data: Some(data), .. } => {
+            let is_required = |name: &str| data["requiredCapabilities"].get(name).is_some();
+            let kinds = [("sampling", Kind::Sampling), ("roots", Kind::Roots)];
+            kinds.into_iter().filter(|(name, _)| is_required(name)).map(|(_, kind)| kind).collect()
+        }
+        _ => Vec::new(),
+    };
+    let mut lines = vec![quoted(&error.to_string())];
+    lines.extend(kinds.iter().filter_map(|kind| lending(*kind)).map(|flags| format!("    {flags}")));
+    let exit = if lines.len() > 1 { Exit::Unanswered } else { Exit::Failed };
+    Failure::new(exit, lines.join("\n"))
+}
+
+/// The flags that answer what no person is asked in a form.
+fn lending(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Sampling => Some("--sample-with CMD, or --answers FILE with KEY: { sampling: TEXT }"),
+        Kind::Roots => Some("--root DIR, or --answers FILE with KEY: { roots: [file:///DIR] }"),
+        _ => None,
+    }
+}
+
+/// Names each question and the flags that answer it. `accepted` are the keys that a flag accepts as a whole, `file` is the
+/// answers file there is.
+pub(crate) fn unanswered(questions: &[Ask], accepted: &BTreeSet<String>, file: Option<&str>) -> Failure {
+    let mut lines = vec![match file {
+        Some(file) => format!("input is needed, and {} has no answer", escape::line(file)),
+        None => "input is needed, and there is no terminal to ask in".to_owned(),
+    }];
     for ask in questions {
+        if let Some(flags) = lending(ask.kind) {
+            lines.push(format!("  {}: {}\n    {flags}", escape::line(&ask.key), ask.kind));
+            continue;
+        }
         lines.push(format!("  {}: {}", escape::line(&ask.key), quoted(&ask.message())));
         match ask.kind {
             Kind::Url => {

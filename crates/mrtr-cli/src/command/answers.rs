@@ -1,4 +1,4 @@
-//! `--answer`, `--decline` and `--cancel`, as a responder.
+//! `--answer`, `--decline` and `--cancel`, as a responder; behind them the file of `--answers`, or the terminal.
 //!
 //! A key is the server's string and may hold dots, and so may a field. So `KEY.FIELD` is taken apart only when the
 //! question is there and says what its key is. Where that leaves a choice the longest key is meant: next to a question
@@ -6,15 +6,17 @@
 //! first of them is put, the flags watch the rounds.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mrtr::client::{
-    Action, Answer, Ask, BoxFuture, CallError, Event, Kind, Misfit, NotAnswered, Observer, Responder, RoundOutcome,
-    Scripted,
+    Action, Answer, Ask, BoxFuture, CallError, Event, Kind, Misfit, NotAnswered, Observer, Output, Responder,
+    Responders, RoundOutcome, Scripted,
 };
 use serde_json::{Map, Value};
 
 use super::arguments::did_you_mean;
+use super::script::{AnswersFile, Record};
 use crate::report;
 
 use crate::args::Answers;
@@ -27,6 +29,9 @@ pub(crate) struct Flags {
     flags: Arc<[Flag]>,
     memory: Arc<Mutex<Memory>>,
     otherwise: Option<Arc<dyn Responder>>,
+    /// Whoever writes a script wants no questions, so that there is nobody behind it.
+    file: Option<AnswersFile>,
+    record: Option<PathBuf>,
 }
 
 #[derive(Default)]
@@ -64,12 +69,44 @@ impl Flags {
         flags.extend(answers.decline.iter().cloned().map(Flag::Decline));
         flags.extend(answers.cancel.iter().cloned().map(Flag::Cancel));
         consistent(&flags, |one, other| one.contradicts(other), Flag::as_typed)?;
-        Ok(Self { flags: flags.into(), memory: Arc::default(), otherwise: None })
+        let file = answers.answers.as_deref().map(AnswersFile::read).transpose()?;
+        let record = answers.record.clone();
+        Ok(Self { flags: flags.into(), memory: Arc::default(), otherwise: None, file, record })
+    }
+
+    /// The arguments that the answers file has for an operation.
+    pub(super) fn recorded_arguments(&self, method: &str, target: &str) -> Option<Map<String, Value>> {
+        self.file.as_ref()?.arguments(method, target)
+    }
+
+    /// Has the answers file asked for what only a file can answer, if it does.
+    pub(super) fn with_file(&self, mut responders: Responders) -> Responders {
+        let Some(file) = &self.file else { return responders };
+        if file.player.answers(Kind::Sampling) {
+            responders = responders.sampling(file.clone());
+        }
+        if file.player.answers(Kind::Roots) {
+            responders = responders.roots(file.clone());
+        }
+        responders
+    }
+
+    /// Prepares the file of `--record`.
+    pub(super) fn record(&self) -> Result<Option<Record>, Failure> {
+        self.record.as_deref().map(Record::begin).transpose()
+    }
+
+    /// Holds the result to the answers file.
+    pub(super) fn check(&self, output: &Output) -> Result<(), Failure> {
+        self.file.as_ref().map_or(Ok(()), |file| file.check(output))
     }
 
     /// Has this responder asked what the flags do not answer.
     pub(super) fn otherwise(mut self, responder: Option<Arc<dyn Responder>>) -> Self {
-        self.otherwise = responder;
+        self.otherwise = match &self.file {
+            Some(file) => Some(Arc::new(FileAlone { file: file.clone(), memory: Arc::clone(&self.memory) })),
+            None => responder,
+        };
         self
     }
 
@@ -106,7 +143,7 @@ impl Flags {
                 }
             }
         }
-        report::unanswered(&questions, &accepted)
+        report::unanswered(&questions, &accepted, self.file.as_ref().map(AnswersFile::name))
     }
 
     /// The flags about one question and what they say, which is refused if it makes no sense taken together.
@@ -176,8 +213,28 @@ impl Responder for Unfinished {
     }
 }
 
+/// The answers file, and the note of what it leaves open.
+struct FileAlone {
+    file: AnswersFile,
+    memory: Arc<Mutex<Memory>>,
+}
+
+impl Responder for FileAlone {
+    fn respond<'a>(&'a self, ask: &'a Ask) -> BoxFuture<'a, Result<Answer, NotAnswered>> {
+        Box::pin(async move {
+            match self.file.respond(ask).await {
+                Err(NotAnswered::Nobody) => Unfinished(Arc::clone(&self.memory)).respond(ask).await,
+                answer => answer,
+            }
+        })
+    }
+}
+
 impl Observer for Flags {
     fn observe(&self, event: &Event<'_>) {
+        if let Some(file) = &self.file {
+            file.player.observe(event);
+        }
         if let Event::Round(round) = event
             && let RoundOutcome::InputRequired { asked, .. } = &round.outcome
         {
@@ -312,7 +369,8 @@ mod tests {
 
     fn read(answers: &[&str], decline: &[&str], cancel: &[&str]) -> Result<Flags, String> {
         let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
-        let answers = Answers { answer: owned(answers), decline: owned(decline), cancel: owned(cancel) };
+        let answers =
+            Answers { answer: owned(answers), decline: owned(decline), cancel: owned(cancel), ..Answers::default() };
         Flags::read(&answers).map_err(|failure| failure.message)
     }
 

@@ -3,12 +3,12 @@
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
-use mrtr::client::{CallError, Client, Output, Responder, Responders, RoundTrace, Tool};
+use mrtr::client::{CallError, Client, Output, Responder, Responders, Tool};
 use serde_json::{Map, Value};
 
 use super::answers::Flags;
 use super::arguments;
-use super::trace::{Trace, patience};
+use super::trace::{self, patience};
 use crate::args::{CallArgs, Show};
 use crate::exit::{Exit, Failure};
 use crate::term::{self, Terminal, escape};
@@ -17,51 +17,41 @@ use crate::{report, signal};
 /// Runs the command.
 pub(crate) async fn run(args: CallArgs) -> Result<Exit, Failure> {
     let flags = Flags::read(&args.answers)?;
-    let mut client = args.endpoint.client()?;
-    if args.show.trace {
-        client = client.observer(Trace);
-    }
+    let client = trace::watch(args.endpoint.client()?, &args.show.tracing)?;
     let tool = stoppable(find(&client, &args.tool)).await?;
     let schema = tool.as_ref().map(|tool| &tool.input_schema);
-    let arguments = arguments::read(&args.arguments, schema)?;
-    let finished = run_with(client, &args.tool, arguments, flags, args.show).await?;
-    if args.show.trace {
-        term::note(&summary(&finished.rounds));
-    }
-    Ok(finished.exit)
-}
-
-fn summary(rounds: &[RoundTrace]) -> String {
-    let sent: usize = rounds.iter().map(|round| round.sent_bytes).sum();
-    let received: usize = rounds.iter().map(|round| round.received_bytes).sum();
-    let millis: u128 = rounds.iter().map(|round| round.elapsed.as_millis()).sum();
-    let s = if rounds.len() == 1 { "" } else { "s" };
-    format!("    {} round{s}, {sent} bytes sent, {received} received, {millis} ms in the server", rounds.len())
+    let arguments = match flags.recorded_arguments("tools/call", &args.tool) {
+        Some(recorded) if args.arguments.is_empty() => recorded,
+        _ => arguments::read(&args.arguments, schema)?,
+    };
+    Ok(run_with(client, &args.tool, arguments, flags, &args.show).await?.exit)
 }
 
 /// A call that came to its end.
 pub(crate) struct Finished {
     pub(crate) exit: Exit,
-    /// One entry for each request that was sent.
-    pub(crate) rounds: Vec<RoundTrace>,
 }
 
 /// Calls a tool, has its questions answered by flags and then at the terminal, and prints the result.
 ///
-/// `client` brings the server, and observers of its own if it likes: [`Trace`] is one for the caller to add. Who answers
-/// is set here.
+/// `client` brings the server, and observers of its own if it likes: [`trace::watch`] has some for the caller to add. Who
+/// answers is set here.
 pub(crate) async fn run_with(
     client: Client,
     tool: &str,
     arguments: Map<String, Value>,
     flags: Flags,
-    show: Show,
+    show: &Show,
 ) -> Result<Finished, Failure> {
     let terminal = Terminal::find().map(|terminal| Arc::new(terminal) as Arc<dyn Responder>);
     let flags = flags.otherwise(terminal);
     // Declared even when nobody can be asked: that is how the questions come to be known, and named.
-    let client = client.responders(Responders::new().elicitation(flags.clone()));
-    let client = client.observer(flags.clone()).observer(patience());
+    let client = client.responders(flags.with_file(Responders::new().elicitation(flags.clone())));
+    let mut client = client.observer(flags.clone()).observer(patience());
+    let mut record = flags.record()?;
+    if let Some(record) = &record {
+        client = client.observer(record.recorder.clone());
+    }
     let outcome =
         stoppable(async { client.call_tool(tool, arguments).await.map_err(|error| flags.failure(error)) }).await;
     // After another failure, questions may have been on their way still.
@@ -71,7 +61,11 @@ pub(crate) async fn run_with(
     }
     let output = outcome?;
     print(&output, show)?;
-    Ok(Finished { exit: exit(&output), rounds: output.rounds })
+    if let Some(record) = &mut record {
+        record.finish(&output)?;
+    }
+    flags.check(&output)?;
+    Ok(Finished { exit: exit(&output) })
 }
 
 /// Runs until Ctrl-C or SIGTERM, which abandon the call: the connection closes, nothing more is sent.
@@ -130,7 +124,7 @@ async fn find(client: &Client, name: &str) -> Result<Option<Tool>, Failure> {
     Err(Failure::usage(format!("the server has no tool {name:?}{hint}; it has {tools}")))
 }
 
-fn print(output: &Output, show: Show) -> Result<(), Failure> {
+fn print(output: &Output, show: &Show) -> Result<(), Failure> {
     if show.json {
         return term::print_json(output.result.get());
     }

@@ -11,7 +11,7 @@ use anstyle::{AnsiColor, Style};
 use mrtr::client::{Client, Event, Observer};
 
 use super::answers::Flags;
-use super::trace::Trace;
+use super::trace;
 use super::{arguments, call};
 use crate::args::{DemoArgs, Show};
 use crate::demo::fleet::Fleet;
@@ -37,16 +37,13 @@ pub(crate) async fn run(args: DemoArgs) -> Result<Exit, Failure> {
     say(&format!("calling {BOLD}{}{BOLD:#} {}", example.name, term::escape::line(&words.join(" "))));
 
     let story = Arc::new(Story { fleet: Arc::clone(&fleet), rounds: Mutex::default() });
-    let mut client = Client::new(&front.url)
+    let client = Client::new(&front.url)
         .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?
         .name("mrtr-cli", env!("CARGO_PKG_VERSION"));
-    let show = Show { trace: args.trace, json: false };
-    if show.trace {
-        client = client.observer(Trace);
-    }
-    let client = client.observer(Watch(Arc::clone(&story)));
+    let show = Show { tracing: args.tracing, json: false };
+    let client = trace::watch(client, &show.tracing)?.observer(Watch(Arc::clone(&story)));
     let finished = tokio::select! {
-        finished = call::run_with(client, example.name, arguments, flags, show) => finished,
+        finished = call::run_with(client, example.name, arguments, flags, &show) => finished,
         never = front.run() => match never {},
     };
     let finished = finished.map_err(|failure| with_example(failure, example))?;

@@ -7,6 +7,7 @@ pub(crate) mod demo;
 pub(crate) mod demo_server;
 pub(crate) mod health;
 pub(crate) mod keygen;
+mod script;
 pub(crate) mod state;
 pub(crate) mod tools;
 pub(crate) mod trace;

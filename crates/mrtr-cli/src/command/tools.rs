@@ -5,7 +5,7 @@ use mrtr::client::{Tool, ToolList};
 use mrtr::form::{Field, Form};
 
 use super::call::stoppable;
-use super::trace::Trace;
+use super::trace;
 use crate::args::ToolsArgs;
 use crate::exit::{Exit, Failure};
 use crate::report;
@@ -13,10 +13,7 @@ use crate::term::{self, escape};
 
 /// Runs the command.
 pub(crate) async fn run(args: ToolsArgs) -> Result<Exit, Failure> {
-    let mut client = args.endpoint.client()?;
-    if args.show.trace {
-        client = client.observer(Trace);
-    }
+    let client = trace::watch(args.endpoint.client()?, &args.show.tracing)?;
     let list = stoppable(async { client.list_tools().await.map_err(report::failure) }).await?;
     for tool in &list.rejected {
         term::warn(&format!("left out {:?}, whose definition is invalid: {}", tool.name, tool.reason));

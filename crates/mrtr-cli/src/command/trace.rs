@@ -1,49 +1,106 @@
-//! `--trace`: every message as it went over the wire, and the word that the server is being waited for.
+//! `--trace`, `--trace-file`, `--har`: what went over the wire, on the screen and in files; and the word that the
+//! server is being waited for.
+//!
+//! Values of headers that the user gave are in none of them, wherever they turn up.
 
-use hyper::HeaderMap;
-use mrtr::client::{Event, Observer};
+mod har;
+mod lines;
+mod live;
+mod pretty;
+mod secrets;
+#[cfg(test)]
+mod tests;
 
-use crate::term::{self, escape};
+use std::fs::File;
+use std::io;
+use std::path::Path;
 
-/// Prints messages to stderr.
-pub(crate) struct Trace;
+use mrtr::client::{Client, Event, Observer};
 
-impl Observer for Trace {
+use self::har::Har;
+use self::lines::Lines;
+use self::live::Live;
+use self::pretty::States;
+use crate::args::{Detail, Tracing};
+use crate::exit::Failure;
+use crate::term;
+
+/// Has a client watched as the flags say, until it is dropped. Files are there, or refused, before anything is sent.
+pub(crate) fn watch(mut client: Client, tracing: &Tracing) -> Result<Client, Failure> {
+    if let Some(detail) = tracing.trace {
+        let states = match detail {
+            Detail::Short => States::Short,
+            Detail::Full => States::Full,
+        };
+        let live = Live::new(states, client.server(), term::trace);
+        client = client.observer(WhenDone(live, |live| {
+            live.finish();
+            Ok(())
+        }));
+    }
+    if let Some(path) = &tracing.trace_file {
+        let lines = Lines::new(private_file("--trace-file", path)?, client.server());
+        let path = path.clone();
+        client = client.observer(WhenDone(lines, move |lines| {
+            lines.finish().map_err(|error| cannot("--trace-file", &path, &error))
+        }));
+    }
+    if let Some(path) = &tracing.har {
+        let har = Har::new(private_file("--har", path)?, client.server());
+        let path = path.clone();
+        client =
+            client.observer(WhenDone(har, move |har| har.finish().map_err(|error| cannot("--har", &path, &error))));
+    }
+    Ok(client)
+}
+
+/// An observer that has something left to do when its client is gone, however that came about.
+struct WhenDone<O, F: Fn(&O) -> Result<(), Failure>>(O, F);
+
+impl<O: Observer, F: Fn(&O) -> Result<(), Failure> + Send + Sync> Observer for WhenDone<O, F> {
     fn observe(&self, event: &Event<'_>) {
-        match event {
-            Event::Request { round, headers, body } => {
-                term::note(&format!("--> round {round}, {} bytes", body.len()));
-                print(headers);
-                term::wire(body);
-            }
-            Event::Notification { round, body } => {
-                term::note(&format!("<-- round {round}, notification, {} bytes", body.len()));
-                term::wire(body);
-            }
-            Event::Response { round, status, headers, body, elapsed } => {
-                let millis = elapsed.as_millis();
-                term::note(&format!("<-- round {round}, HTTP {status}, {} bytes, {millis} ms", body.len()));
-                print(headers);
-                term::wire(body);
-            }
-            Event::Pause { round, pause } => {
-                term::note(&format!(
-                    "    round {round} asks to be called again; next call in {} ms",
-                    pause.as_millis()
-                ));
-            }
-            _ => {}
+        self.0.observe(event);
+    }
+}
+
+impl<O, F: Fn(&O) -> Result<(), Failure>> Drop for WhenDone<O, F> {
+    fn drop(&mut self) {
+        if let Err(failure) = (self.1)(&self.0) {
+            term::warn(&failure.message);
         }
     }
 }
 
-/// Prints headers. The user's own may hold a token, and a trace is there to be passed around.
-fn print(headers: &HeaderMap) {
-    for (name, value) in headers {
-        let text = String::from_utf8_lossy(value.as_bytes());
-        let text = if value.is_sensitive() { "(not shown)" } else { &*text };
-        term::note(&escape::line(&format!("    {name}: {text}")));
+/// Creates a file that only its owner reads: it will have states and answers in it. One that was there is emptied.
+pub(super) fn private_file(flag: &str, path: &Path) -> Result<File, Failure> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path).map_err(|error| cannot(flag, path, &error))?;
+    keep_private(&file).map_err(|error| cannot(flag, path, &error))?;
+    Ok(file)
+}
+
+/// The mode given when opening counts only for files that were not there. A device or pipe is left as it is.
+#[cfg(unix)]
+fn keep_private(file: &File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let metadata = file.metadata()?;
+    if metadata.is_file() && metadata.permissions().mode() & 0o077 != 0 {
+        file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
     }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn keep_private(_: &File) -> io::Result<()> {
+    Ok(())
+}
+
+/// Names the flag and the file that cannot be written.
+pub(super) fn cannot(flag: &str, path: &Path, error: &io::Error) -> Failure {
+    Failure::usage(format!("{flag} {}: cannot write it: {error}", path.display()))
 }
 
 /// Says once that the server wants to be called again, so that a long wait does not look like a hang.

@@ -185,7 +185,7 @@ fn arguments_are_checked_before_anything_is_called() {
         2,
         "",
         "mrtr: the server has no tool \"deplay\", did you mean \"deploy\"?; \
-         it has deploy, book, stubborn, pay, approve, dots, hostile, forger, blocks, fail, draft\n",
+         it has deploy, book, stubborn, pay, approve, dots, hostile, forger, blocks, fail, draft, release, model, picky, folders\n",
     );
 }
 
@@ -201,35 +201,6 @@ fn json_prints_the_result_and_nothing_else() {
         "{\"content\":[{\"type\":\"text\",\"text\":\"Disk full.\"}],\"isError\":true}\n",
         "the tool reported an error\n",
     );
-}
-
-#[test]
-fn trace_shows_what_went_over_the_wire() {
-    let args =
-        ["deploy", "service=api", "--answer", "confirm.ok=yes", "--trace", "--header", "Authorization: Bearer s3"];
-    let ran = mrtr(["call", &server::start()].into_iter().chain(args));
-    assert_eq!((ran.code, ran.stdout.as_str()), (0, "Deployed \"api\".\n"));
-    let (headers, lines): (Vec<&str>, Vec<&str>) = ran.stderr.lines().partition(|line| line.starts_with("    "));
-    assert_eq!(lines.len(), 12);
-    assert!(lines[5].starts_with(r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"deploy""#));
-    assert!(lines[6].starts_with("<-- round 1, HTTP 200, "));
-    assert!(lines[7].contains(r#""requestState":"s1""#));
-    assert!(
-        lines[9].ends_with(
-            r#","inputResponses":{"confirm":{"action":"accept","content":{"ok":true}}},"requestState":"s1"}}"#
-        )
-    );
-    assert!(headers.last().is_some_and(|line| line.starts_with("    2 rounds, ")));
-}
-
-#[test]
-fn trace_shows_headers_but_no_secrets() {
-    let args = ["deploy", "service=api", "--decline", "confirm", "--trace", "--header", "Authorization: Bearer s3cret"];
-    let ran = mrtr(["call", &server::start()].into_iter().chain(args));
-    for line in ["    mcp-method: tools/call", "    mcp-name: deploy", "    authorization: (not shown)", "    date: "] {
-        assert!(ran.stderr.contains(&format!("\n{line}")), "{line} is not in {}", ran.stderr);
-    }
-    assert!(!ran.stderr.contains("s3cret"), "{}", ran.stderr);
 }
 
 #[test]

@@ -6,12 +6,14 @@ mod call;
 mod demo;
 mod health;
 mod keygen;
+mod script;
 mod server;
 mod state;
 #[cfg(unix)]
 mod stdio;
 mod terminal;
 mod tools;
+mod trace;
 
 use std::process::{Command, Stdio};
 
@@ -29,6 +31,38 @@ fn mrtr<'a>(args: impl IntoIterator<Item = &'a str>) -> Ran {
         Command::new(env!("CARGO_BIN_EXE_mrtr")).args(args).stdin(Stdio::null()).output().expect("the program starts");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     Ran { stdout: text(output.stdout), stderr: text(output.stderr), code: output.status.code().unwrap_or(-1) }
+}
+
+/// A file that is gone when the test is.
+struct Scratch(std::path::PathBuf);
+
+impl Scratch {
+    /// A place for a file, without one.
+    fn new(name: &str) -> Self {
+        static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Self(std::env::temp_dir().join(format!("mrtr-{}-{count}-{name}", std::process::id())))
+    }
+
+    fn holding(name: &str, text: &str) -> Self {
+        let scratch = Self::new(name);
+        std::fs::write(&scratch.0, text).expect("a file");
+        scratch
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().expect("UTF-8")
+    }
+
+    fn text(&self) -> String {
+        std::fs::read_to_string(&self.0).expect("a file")
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 impl Ran {

@@ -40,6 +40,11 @@ async fn respond(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, In
     let request: Value = serde_json::from_slice(&body).unwrap_or_default();
     let mut message = match request["method"].as_str() {
         Some("tools/list") => json!({ "result": { "tools": tools() } }),
+        // As a server does that looks at what the client can do.
+        Some("tools/call") if request["params"]["name"] == "picky" => json!({ "error": {
+            "code": -32021, "message": "Missing required client capability",
+            "data": { "requiredCapabilities": { "sampling": {} } }
+        }}),
         Some("tools/call") => json!({ "result": call(&request["params"]) }),
         _ => json!({ "error": { "code": -32601, "message": "Method not found" } }),
     };
@@ -65,7 +70,11 @@ fn tools() -> Value {
         { "name": "forger", "inputSchema": nothing() },
         { "name": "blocks", "inputSchema": nothing() },
         { "name": "fail", "inputSchema": nothing() },
-        { "name": "draft", "inputSchema": nothing() }
+        { "name": "draft", "inputSchema": nothing() },
+        { "name": "release", "inputSchema": nothing() },
+        { "name": "model", "inputSchema": nothing() },
+        { "name": "picky", "inputSchema": nothing() },
+        { "name": "folders", "inputSchema": nothing() }
     ])
 }
 
@@ -138,6 +147,40 @@ fn call(params: &Value) -> Value {
             { "text": "typeless" }, { "type": "a\nb" }
         ]}),
         "fail" => json!({ "content": [{ "type": "text", "text": "Disk full." }], "isError": true }),
+        // Two rounds: a form and a page, then a form. With `now`, it asks in other words.
+        "release" => {
+            let sure = if params["arguments"]["now"].is_null() { "Sure?" } else { "Sure, now?" };
+            let boolean =
+                json!({ "type": "object", "required": ["ok"], "properties": { "ok": { "type": "boolean" } } });
+            let page = json!({ "mode": "url", "message": "Look", "url": "https://status.example/" });
+            let form = |message: &str| json!({ "method": "elicitation/create", "params": { "message": message, "requestedSchema": boolean } });
+            match (params["requestState"].as_str(), answer("last")) {
+                (None, _) => {
+                    let mut first =
+                        json!({ "sure": form(sure), "page": { "method": "elicitation/create", "params": page } });
+                    if params["arguments"]["now"] == "key" {
+                        first["extra"] = form("Extra?");
+                    }
+                    round(&first)
+                }
+                (Some(_), None) => {
+                    let said = json!({ "sure": answer("sure"), "page": answer("page") });
+                    round(&json!({ "last": form(&format!("After {said}?")) }))
+                }
+                (Some(_), Some(answer)) => done(&format!("{answer} {}", params["arguments"]["result"])),
+            }
+        }
+        "model" => match params["inputResponses"].get("draft") {
+            None => round(&json!({
+                "draft": { "method": "sampling/createMessage", "params": { "messages": [], "maxTokens": 5 } },
+                "dirs": { "method": "roots/list" }
+            })),
+            Some(_) => done(&params["inputResponses"].to_string()),
+        },
+        "folders" => match params["inputResponses"].get("dirs") {
+            None => round(&json!({ "dirs": { "method": "roots/list" } })),
+            Some(answer) => done(&answer.to_string()),
+        },
         "draft" => json!({ "resultType": "inputRequired", "inputRequests": {
             "ok": { "type": "elicitation", "message": "Sure?", "schema": {} }
         }}),

@@ -40,11 +40,14 @@ mod failure;
 mod headers;
 mod http;
 mod observe;
+mod operation_id;
 mod output;
 mod pace;
 mod request;
 mod responder;
 mod response;
+#[cfg(feature = "answers")]
+pub mod script;
 mod scripted;
 #[cfg(test)]
 mod tests;
@@ -65,6 +68,7 @@ pub use self::ask::{Ask, Kind};
 pub use self::error::CallError;
 pub use self::http::{HttpTransport, InvalidUrl};
 pub use self::observe::{Event, Observer, RoundOutcome, RoundTrace};
+pub use self::operation_id::OperationId;
 pub use self::output::Output;
 pub use self::responder::{BoxFuture, Responder, Responders};
 pub use self::scripted::{Misfit, Scripted};

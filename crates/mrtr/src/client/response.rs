@@ -297,7 +297,7 @@ fn text(raw: &RawValue) -> Option<String> {
 }
 
 /// The members of an object in their order. A key that comes twice is an error: which one would be answered?
-struct Entries<'a>(Vec<(String, &'a RawValue)>);
+pub(super) struct Entries<'a>(pub(super) Vec<(String, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Entries<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

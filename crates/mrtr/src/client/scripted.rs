@@ -213,7 +213,7 @@ fn read(fields: &BTreeMap<String, Given>, ask: &Ask) -> Result<Reading, Misfit> 
 }
 
 /// Refuses a page that no browser would fetch: other schemes run programs, read files or hide their content.
-fn check_page(ask: &Ask) -> Result<(), Problem> {
+pub(super) fn check_page(ask: &Ask) -> Result<(), Problem> {
     if ask.kind != Kind::Url {
         return Ok(());
     }

@@ -58,6 +58,8 @@ pub(crate) use judge::compile;
 pub(crate) use keywords::whole;
 pub use problem::Problem;
 pub(crate) use problem::harmless;
+#[cfg(feature = "answers")]
+pub(crate) use problem::quoted;
 pub(crate) use read::RUST_FORMATS;
 pub use strict::{MAX_FIELDS, SchemaError};
 

@@ -45,7 +45,7 @@ impl fmt::Display for Problem {
 impl std::error::Error for Problem {}
 
 /// A peer's text in double quotes: cut at [`QUOTE_LIMIT`] characters, harmless in a terminal.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", harmless(text, QUOTE_LIMIT))
 }
 

@@ -4,6 +4,8 @@ mod broken;
 mod loopback;
 mod responders;
 mod rounds;
+#[cfg(feature = "answers")]
+mod script;
 mod tools;
 
 use std::collections::VecDeque;
