@@ -47,12 +47,9 @@ fn table(prompts: &[Prompt]) -> Table {
     table
 }
 
-/// A table as wide as the screen, or as 80 columns where there is none.
+/// A table as wide as the screen; where there is none, an entry stays on its line.
 pub(super) fn new_table() -> Table {
     let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(term::columns(80));
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     table
 }

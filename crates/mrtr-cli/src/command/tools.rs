@@ -1,10 +1,11 @@
 //! `mrtr tools`: what a server can do.
 
-use comfy_table::{Cell, ContentArrangement, Table, presets};
+use comfy_table::{Cell, Table};
 use mrtr::client::{Tool, ToolList};
 use mrtr::form::{Field, Form};
 
 use super::call::stoppable;
+use super::prompts::new_table;
 use crate::args::ToolsArgs;
 use crate::exit::{Exit, Failure};
 use crate::report;
@@ -34,8 +35,7 @@ fn json(list: &ToolList) -> String {
 }
 
 fn table(tools: &[Tool]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    let mut table = new_table();
     table.set_header(["TOOL", "ARGUMENT", "TYPE", "REQUIRED", "DESCRIPTION"]);
     for tool in tools {
         let about = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();

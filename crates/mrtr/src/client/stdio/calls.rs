@@ -34,6 +34,8 @@ struct Inner {
     last: u64,
     has_ended: bool,
     has_spoken: bool,
+    /// What was written before the first message.
+    garbage: Option<String>,
 }
 
 #[derive(Debug)]
@@ -80,6 +82,10 @@ impl Calls {
         inner.last += 1;
         let number = inner.last;
         let (id, progress_token) = (head.id.clone(), head.progress_token.clone());
+        if let Some(line) = inner.garbage.clone().filter(|_| !inner.has_spoken) {
+            // It came before anybody waited.
+            let _ = news.send(News::Garbage(line));
+        }
         inner.open.insert(number, Call { id, progress_token, is_written: false, longest, news });
         Ok((number, receiver))
     }
@@ -107,6 +113,12 @@ impl Calls {
     /// Whether the child has written a message.
     pub(super) fn has_spoken(&self) -> bool {
         self.inner().has_spoken
+    }
+
+    /// What the child wrote instead of messages, if it has written nothing else.
+    pub(super) fn garbage(&self) -> Option<String> {
+        let inner = self.inner();
+        inner.garbage.clone().filter(|_| !inner.has_spoken)
     }
 
     /// Hands a line to the request it belongs to.
@@ -159,6 +171,7 @@ impl Inner {
         if !self.has_spoken {
             // A server that has said nothing else is none; one that has may print something now and then.
             self.tell_all(|| News::Garbage(line.clone()));
+            self.garbage.get_or_insert(line);
             return Routed::Stray;
         }
         // Meant as a message, and by all appearance as the one that is waited for: its reader says what is wrong.

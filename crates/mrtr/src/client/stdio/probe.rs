@@ -33,6 +33,8 @@ pub(super) async fn run(process: &Process, head: &Head, patience: Duration) -> R
         without_token(meta)
     );
     let reply = match timeout(patience, ask(process, DISCOVER, discover)).await {
+        // It may have said it all before it was asked.
+        Ok(Err(Finding::Gone)) => return Err(process.calls.garbage().map_or(Finding::Gone, Finding::Garbage)),
         Ok(reply) => reply?,
         Err(_) => {
             let what = format!("does not answer server/discover within {} s", patience.as_secs_f32());
