@@ -103,6 +103,10 @@ pub(crate) fn unanswered(questions: &[Ask], accepted: &BTreeSet<String>, file: O
                     Err(reason) => format!("    no flag accepts it: {reason}"),
                 });
             }
+            Kind::Sampling => {
+                lines.push("    it asks for a model's answer; --sample-unattended sends it unseen".to_owned());
+                continue;
+            }
             _ => lines.extend(fields(ask, accepted.contains(&ask.key))),
         }
         let key = word(&ask.key, "");

@@ -8,23 +8,51 @@ use serde_json::{Map, Value};
 
 use super::answers::Flags;
 use super::arguments;
-use super::trace::{self, patience};
-use crate::args::{CallArgs, Show};
+use super::trace::patience;
+use super::{get, reach, read};
+use crate::args::{CallArgs, Lend, Show};
 use crate::exit::{Exit, Failure};
 use crate::term::{self, Terminal, escape};
-use crate::{report, signal};
+use crate::{child, report, signal};
 
 /// Runs the command.
 pub(crate) async fn run(args: CallArgs) -> Result<Exit, Failure> {
     let flags = Flags::read(&args.answers)?;
-    let client = trace::watch(args.endpoint.client()?, &args.show.tracing)?;
-    let tool = stoppable(find(&client, &args.tool)).await?;
+    let (client, words) = args.reach.client(&args.words, &args.show)?;
+    let (name, words) = reach::subject(words, "tool")?;
+    let tool = stoppable(find(&client, name)).await?;
     let schema = tool.as_ref().map(|tool| &tool.input_schema);
-    let arguments = match flags.recorded_arguments("tools/call", &args.tool) {
-        Some(recorded) if args.arguments.is_empty() => recorded,
-        _ => arguments::read(&args.arguments, schema)?,
+    let arguments = match flags.recorded_arguments("tools/call", name) {
+        Some(recorded) if words.is_empty() => recorded,
+        _ => arguments::read(words, schema)?,
     };
-    Ok(run_with(client, &args.tool, arguments, flags, &args.show).await?.exit)
+    let operation = Operation::Call { tool: name, arguments };
+    Ok(run_with(client, operation, flags, &args.lend, &args.show).await?.exit)
+}
+
+/// What may take several rounds.
+pub(crate) enum Operation<'a> {
+    Call { tool: &'a str, arguments: Map<String, Value> },
+    Get { prompt: &'a str, arguments: Map<String, Value> },
+    Read { uri: &'a str },
+}
+
+impl Operation<'_> {
+    async fn run(self, client: &Client) -> Result<Output, CallError> {
+        match self {
+            Self::Call { tool, arguments } => client.call_tool(tool, arguments).await,
+            Self::Get { prompt, arguments } => client.get_prompt(prompt, arguments).await,
+            Self::Read { uri } => client.read_resource(uri).await,
+        }
+    }
+
+    fn printer(&self) -> fn(&Output) -> Result<(), Failure> {
+        match self {
+            Self::Call { .. } => print,
+            Self::Get { .. } => get::print,
+            Self::Read { .. } => read::print,
+        }
+    }
 }
 
 /// A call that came to its end.
@@ -32,35 +60,41 @@ pub(crate) struct Finished {
     pub(crate) exit: Exit,
 }
 
-/// Calls a tool, has its questions answered by flags and then at the terminal, and prints the result.
+/// Runs an operation, has its questions answered by flags and then at the terminal, and prints the result.
 ///
-/// `client` brings the server, and observers of its own if it likes: [`trace::watch`] has some for the caller to add. Who
+/// `client` brings the server, and observers of its own if it likes: `trace::watch` has some for the caller to add. Who
 /// answers is set here.
 pub(crate) async fn run_with(
     client: Client,
-    tool: &str,
-    arguments: Map<String, Value>,
+    operation: Operation<'_>,
     flags: Flags,
+    lend: &Lend,
     show: &Show,
 ) -> Result<Finished, Failure> {
-    let terminal = Terminal::find().map(|terminal| Arc::new(terminal) as Arc<dyn Responder>);
-    let flags = flags.otherwise(terminal);
+    let terminal = Terminal::find();
+    let flags = flags.otherwise(terminal.clone().map(|terminal| Arc::new(terminal) as Arc<dyn Responder>));
     // Declared even when nobody can be asked: that is how the questions come to be known, and named.
-    let client = client.responders(flags.with_file(Responders::new().elicitation(flags.clone())));
+    let lent = lend.add_to(Responders::new().elicitation(flags.clone()), terminal.as_ref())?;
+    // What the file answers it answers, whoever else could.
+    let client = client.responders(flags.with_file(lent));
+    let printer = operation.printer();
     let mut client = client.observer(flags.clone()).observer(patience());
     let mut record = flags.record()?;
     if let Some(record) = &record {
         client = client.observer(record.recorder.clone());
     }
-    let outcome =
-        stoppable(async { client.call_tool(tool, arguments).await.map_err(|error| flags.failure(error)) }).await;
+    let outcome = stoppable(async { operation.run(&client).await.map_err(|error| flags.failure(error)) }).await;
     // After another failure, questions may have been on their way still.
     let is_unanswered = outcome.as_ref().is_err_and(|failure| failure.exit == Exit::Unanswered);
     if outcome.is_ok() || is_unanswered {
         flags.unused(is_unanswered).iter().for_each(|complaint| term::warn(complaint));
     }
     let output = outcome?;
-    print(&output, show)?;
+    if show.json {
+        term::print_json(output.result.get())?;
+    } else {
+        printer(&output)?;
+    }
     if let Some(record) = &mut record {
         record.finish(&output)?;
     }
@@ -78,6 +112,7 @@ pub(super) async fn stoppable<T>(call: impl Future<Output = Result<T, Failure>>)
         outcome = call => outcome,
         () = stop => {
             term::restore();
+            child::hurry();
             Err(stopped())
         }
     }
@@ -91,6 +126,7 @@ async fn last_resort() {
     tokio::time::sleep(LONGEST_STOP).await;
     let Failure { exit, message } = stopped();
     term::restore();
+    child::kill().await;
     term::complain(&message);
     std::process::exit(exit as i32);
 }
@@ -124,10 +160,7 @@ async fn find(client: &Client, name: &str) -> Result<Option<Tool>, Failure> {
     Err(Failure::usage(format!("the server has no tool {name:?}{hint}; it has {tools}")))
 }
 
-fn print(output: &Output, show: &Show) -> Result<(), Failure> {
-    if show.json {
-        return term::print_json(output.result.get());
-    }
+fn print(output: &Output) -> Result<(), Failure> {
     let value = output.value();
     let blocks = value["content"].as_array().map(Vec::as_slice).unwrap_or_default();
     // As `Output::text` has it; what is not in there is named.

@@ -11,9 +11,9 @@ use anstyle::{AnsiColor, Style};
 use mrtr::client::{Client, Event, Observer};
 
 use super::answers::Flags;
-use super::trace;
-use super::{arguments, call};
-use crate::args::{DemoArgs, Show};
+use super::call::{self, Operation};
+use super::{arguments, trace};
+use crate::args::{DemoArgs, Lend, Show};
 use crate::demo::fleet::Fleet;
 use crate::demo::front::Front;
 use crate::demo::rounds::{self, Round};
@@ -42,8 +42,10 @@ pub(crate) async fn run(args: DemoArgs) -> Result<Exit, Failure> {
         .name("mrtr-cli", env!("CARGO_PKG_VERSION"));
     let show = Show { tracing: args.tracing, json: false };
     let client = trace::watch(client, &show.tracing)?.observer(Watch(Arc::clone(&story)));
+    let operation = Operation::Call { tool: example.name, arguments };
+    let lend = Lend::default();
     let finished = tokio::select! {
-        finished = call::run_with(client, example.name, arguments, flags, &show) => finished,
+        finished = call::run_with(client, operation, flags, &lend, &show) => finished,
         never = front.run() => match never {},
     };
     let finished = finished.map_err(|failure| with_example(failure, example))?;

@@ -1,11 +1,11 @@
 //! `mrtr tools`: what a server can do.
 
-use comfy_table::{Cell, ContentArrangement, Table, presets};
+use comfy_table::{Cell, Table};
 use mrtr::client::{Tool, ToolList};
 use mrtr::form::{Field, Form};
 
 use super::call::stoppable;
-use super::trace;
+use super::prompts::new_table;
 use crate::args::ToolsArgs;
 use crate::exit::{Exit, Failure};
 use crate::report;
@@ -13,7 +13,7 @@ use crate::term::{self, escape};
 
 /// Runs the command.
 pub(crate) async fn run(args: ToolsArgs) -> Result<Exit, Failure> {
-    let client = trace::watch(args.endpoint.client()?, &args.show.tracing)?;
+    let client = args.endpoint.client(&args.show)?;
     let list = stoppable(async { client.list_tools().await.map_err(report::failure) }).await?;
     for tool in &list.rejected {
         term::warn(&format!("left out {:?}, whose definition is invalid: {}", tool.name, tool.reason));
@@ -35,8 +35,7 @@ fn json(list: &ToolList) -> String {
 }
 
 fn table(tools: &[Tool]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    let mut table = new_table();
     table.set_header(["TOOL", "ARGUMENT", "TYPE", "REQUIRED", "DESCRIPTION"]);
     for tool in tools {
         let about = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
@@ -50,7 +49,7 @@ fn table(tools: &[Tool]) -> Table {
     table
 }
 
-fn cell(text: &str) -> Cell {
+pub(super) fn cell(text: &str) -> Cell {
     Cell::new(escape::line(text))
 }
 

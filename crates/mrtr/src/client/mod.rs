@@ -25,30 +25,37 @@
 //! # Stopping
 //!
 //! Every method that calls a server is cancel-safe in this sense: drop its future and the call is abandoned. An open
-//! connection closes, which tells the server; no further answer is sent. `tokio::select!` with a Ctrl-C signal is enough.
+//! connection closes, or a server that is a child process is sent `notifications/cancelled`; no further answer is sent. `tokio::select!` with a Ctrl-C signal is enough.
 //!
 //! # What it leaves out
 //!
 //! Revisions of MCP before 2026-07-28 (a server of that sort is recognised and named), and authorization flows: a token
-//! that exists already goes in by [`Client::header`].
+//! that exists already goes in by [`Client::token`].
 
 mod answer;
 mod ask;
+mod child;
 mod driver;
 mod error;
 mod failure;
 mod headers;
 mod http;
+mod http_options;
+mod lists;
 mod observe;
 mod operation_id;
 mod output;
 mod pace;
+mod pages;
 mod request;
 mod responder;
 mod response;
+mod roots;
+mod sampling;
 #[cfg(feature = "answers")]
 pub mod script;
 mod scripted;
+mod stdio;
 #[cfg(test)]
 mod tests;
 mod tools;
@@ -67,11 +74,16 @@ pub use self::answer::{Action, Answer, NotAnswered};
 pub use self::ask::{Ask, Kind};
 pub use self::error::CallError;
 pub use self::http::{HttpTransport, InvalidUrl};
+pub use self::http_options::HttpOptions;
+pub use self::lists::{Listed, Prompt, PromptArgument, Resource, ResourceTemplate};
 pub use self::observe::{Event, Observer, RoundOutcome, RoundTrace};
 pub use self::operation_id::OperationId;
 pub use self::output::Output;
 pub use self::responder::{BoxFuture, Responder, Responders};
+pub use self::roots::{InvalidRoot, Roots};
+pub use self::sampling::{CommandSampler, HttpSampler, SamplingApi};
 pub use self::scripted::{Misfit, Scripted};
+pub use self::stdio::{ChildEvent, StdioTransport};
 pub use self::tools::{RejectedTool, Tool, ToolList};
 pub use self::transport::{Incoming, Outgoing, Transport, TransportError};
 
@@ -94,7 +106,9 @@ pub struct Client {
     max_waits: u32,
     max_response_bytes: usize,
     server_timeout: Duration,
+    progress: bool,
     last_id: AtomicI64,
+    last_progress: AtomicI64,
     /// The mirrored parameters of the tools listed so far.
     param_headers: Mutex<HashMap<String, Vec<ParamHeader>>>,
 }
@@ -122,7 +136,9 @@ impl Client {
             max_waits: 120,
             max_response_bytes: 16 * 1024 * 1024,
             server_timeout: Duration::from_secs(120),
+            progress: false,
             last_id: AtomicI64::new(0),
+            last_progress: AtomicI64::new(0),
             param_headers: Mutex::default(),
         }
     }
@@ -147,6 +163,28 @@ impl Client {
     pub fn header(mut self, name: HeaderName, mut value: HeaderValue) -> Self {
         value.set_sensitive(true);
         self.headers.insert(name, value);
+        self
+    }
+
+    /// Sends this bearer token with every request, as `Authorization`. It is in no trace and no error.
+    ///
+    /// # Errors
+    ///
+    /// When the text cannot be a token: it is empty, or has other than visible ASCII characters in it.
+    pub fn token(self, token: &str) -> Result<Self, CallError> {
+        let is_token = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
+        match HeaderValue::try_from(format!("Bearer {token}")) {
+            Ok(value) if is_token => Ok(self.header(::http::header::AUTHORIZATION, value)),
+            _ => Err(CallError::Invalid("the token is empty, or has characters no token has".to_owned())),
+        }
+    }
+
+    /// Asks servers to tell how far an operation is, in notifications that go to observers. Default: no.
+    ///
+    /// Each operation gets a `progressToken` of its own, unless the caller's `_meta` has one.
+    #[must_use]
+    pub fn progress(mut self, wanted: bool) -> Self {
+        self.progress = wanted;
         self
     }
 
@@ -189,9 +227,16 @@ impl Client {
         self
     }
 
-    /// Returns the name under which users know the server: its URL.
+    /// Returns the name under which users know the server: its URL, or its command line.
     pub fn server(&self) -> &str {
         self.transport.server()
+    }
+
+    /// Ends what the transport has started, such as the server's process, and waits for it. Operations that still run fail.
+    ///
+    /// A client that is dropped does the same in the background, see [`StdioTransport`].
+    pub async fn close(&self) {
+        self.transport.close().await;
     }
 
     /// Asks the server what it is and what it can do (`server/discover`).
@@ -263,12 +308,19 @@ impl Client {
         if target.is_some() && !has_own_key {
             meta.extend([request::idempotency_key()]);
         }
+        if self.progress && params.get("_meta").is_none_or(|meta| meta.get("progressToken").is_none()) {
+            meta.insert("progressToken".to_owned(), format!("p{}", self.next_progress()).into());
+        }
         let template = Template::new(method, params, meta);
         Operation::new(self, method, target.unwrap_or_default(), template, headers).run().await
     }
 
     fn next_id(&self) -> i64 {
         self.last_id.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn next_progress(&self) -> i64 {
+        self.last_progress.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     fn observe(&self, event: &Event<'_>) {

@@ -1,8 +1,8 @@
 //! The tools of a server, all pages of them.
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use super::{CallError, Client, headers};
 use crate::wire::Object;
@@ -52,34 +52,10 @@ impl Client {
     /// protocol.
     pub async fn list_tools(&self) -> Result<ToolList, CallError> {
         let mut list = ToolList::default();
-        let mut cursors: Vec<String> = Vec::new();
-        let mut bytes = 0;
-        loop {
-            let params = cursors.last().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
-            let output = self.call("tools/list", params).await?;
-            bytes += output.result.get().len();
-            if bytes > MAX_BYTES {
-                return Err(broken(format!("tools/list is longer than {} MiB", MAX_BYTES >> 20)));
-            }
-            let Object(page): Object<Page> = serde_json::from_str(output.result.get())
-                .map_err(|error| broken(format!("the result of tools/list is malformed: {error}")))?;
-            if list.tools.len() + list.rejected.len() + page.tools.len() > MAX_TOOLS {
-                return Err(broken(format!("tools/list has more than {MAX_TOOLS} tools")));
-            }
-            for raw in page.tools {
-                self.add(raw, &mut list);
-            }
-            match page.next_cursor {
-                None => return Ok(list),
-                Some(cursor) if cursors.contains(&cursor) => {
-                    return Err(broken("tools/list repeats a nextCursor".to_owned()));
-                }
-                Some(cursor) => cursors.push(cursor),
-            }
-            if cursors.len() >= MAX_PAGES {
-                return Err(broken(format!("tools/list has more than {MAX_PAGES} pages")));
-            }
+        for raw in self.pages("tools/list", "tools").await? {
+            self.add(raw, &mut list);
         }
+        Ok(list)
     }
 
     fn add(&self, raw: Box<RawValue>, list: &mut ToolList) {
@@ -107,19 +83,6 @@ impl Client {
     }
 }
 
-const MAX_PAGES: usize = 100;
-/// Of all pages together.
-const MAX_TOOLS: usize = 10_000;
-/// Of all pages together.
-const MAX_BYTES: usize = 64 * 1024 * 1024;
-
-#[derive(Deserialize)]
-struct Page {
-    tools: Vec<Box<RawValue>>,
-    #[serde(rename = "nextCursor")]
-    next_cursor: Option<String>,
-}
-
 /// The members a client works with; those for display may have any type.
 #[derive(Deserialize)]
 struct ToolHead {
@@ -130,8 +93,4 @@ struct ToolHead {
     description: Value,
     #[serde(default, rename = "inputSchema")]
     input_schema: Value,
-}
-
-fn broken(what: String) -> CallError {
-    CallError::Protocol { round: 1, what }
 }
