@@ -8,12 +8,18 @@
 //! no answer is sent, nothing runs on.
 
 use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::{Either, select};
 use http::HeaderMap;
 use serde_json::{Map, Value};
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::diagnosis::{Diagnosis, Fault};
+use super::dialect;
 use super::pace::Pace;
 use super::request::{Retry, Template};
 use super::response::{self, InputRequest, InputRequired, Reply};
@@ -133,11 +139,26 @@ impl<'c> Operation<'c> {
 
     async fn send(&self, request: &Outgoing) -> Result<Incoming, CallError> {
         let round = self.round;
-        let notify = |body: &str| self.client.observe(&Event::Notification { round, body });
-        let exchange = self.client.transport.exchange(request, &notify);
-        match timeout(self.client.server_timeout, exchange).await {
-            Ok(response) => Ok(response?),
-            Err(_) => Err(CallError::Timeout {
+        let (asked, is_asked) = (Mutex::new(None), Notify::new());
+        let notify = |body: &str| {
+            self.client.observe(&Event::Notification { round, body });
+            // A server that waits for an answer sends nothing more: no use to wait for it.
+            if let Some(fault) = dialect::server_request(body) {
+                asked.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(fault);
+                is_asked.notify_one();
+            }
+        };
+        let exchange = timeout(self.client.server_timeout, self.client.transport.exchange(request, &notify));
+        let response = match select(pin!(is_asked.notified()), pin!(exchange)).await {
+            Either::Left(_) => None,
+            Either::Right((response, _)) => Some(response),
+        };
+        if let Some(fault) = asked.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(self.broken(fault));
+        }
+        match response {
+            Some(Ok(response)) => Ok(response?),
+            _ => Err(CallError::Timeout {
                 server: self.client.server().to_owned(),
                 timeout: self.client.server_timeout,
                 round,
@@ -149,7 +170,8 @@ impl<'c> Operation<'c> {
     async fn gather(&mut self, required: InputRequired) -> Result<Retry, CallError> {
         // Spec: basic/patterns/mrtr#supported-requests.
         if !matches!(self.method, "tools/call" | "prompts/get" | "resources/read") {
-            return Err(self.broken(format!("{} must not end in input_required", self.method)));
+            let what = format!("{} must not end in input_required", self.method);
+            return Err(self.broken(Fault::new(Diagnosis::MethodHasNoRounds, what)));
         }
         let pause = self.admit(&required)?;
         let start = Instant::now();
@@ -266,8 +288,8 @@ impl<'c> Operation<'c> {
         Ok(response)
     }
 
-    fn broken(&self, what: String) -> CallError {
-        CallError::Protocol { round: self.round, what }
+    fn broken(&self, Fault { diagnosis, what }: Fault) -> CallError {
+        CallError::Protocol { round: self.round, diagnosis, what }
     }
 }
 

@@ -34,6 +34,8 @@
 
 mod answer;
 mod ask;
+mod diagnosis;
+mod dialect;
 mod driver;
 mod error;
 mod failure;
@@ -62,6 +64,7 @@ use serde_json::{Map, Value, json};
 
 pub use self::answer::{Action, Answer, NotAnswered};
 pub use self::ask::{Ask, Kind};
+pub use self::diagnosis::Diagnosis;
 pub use self::error::CallError;
 pub use self::http::{HttpTransport, InvalidUrl};
 pub use self::observe::{Event, Observer, RoundOutcome, RoundTrace};

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{CallError, Client, headers};
+use super::{CallError, Client, Diagnosis, headers};
 use crate::wire::Object;
 
 /// One tool, as its server describes it.
@@ -133,5 +133,5 @@ struct ToolHead {
 }
 
 fn broken(what: String) -> CallError {
-    CallError::Protocol { round: 1, what }
+    CallError::Protocol { round: 1, diagnosis: Diagnosis::ListMalformed, what }
 }

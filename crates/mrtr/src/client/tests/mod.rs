@@ -1,6 +1,7 @@
 //! The client against a server that says what the test says, and remembers what it was sent.
 
 mod broken;
+mod diagnoses;
 mod loopback;
 mod responders;
 mod rounds;
