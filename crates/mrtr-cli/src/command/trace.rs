@@ -11,22 +11,22 @@ pub(crate) struct Trace;
 impl Observer for Trace {
     fn observe(&self, event: &Event<'_>) {
         match event {
-            Event::Request { round, headers, body } => {
+            Event::Request { round, headers, body, .. } => {
                 term::note(&format!("--> round {round}, {} bytes", body.len()));
                 print(headers);
                 term::wire(body);
             }
-            Event::Notification { round, body } => {
+            Event::Notification { round, body, .. } => {
                 term::note(&format!("<-- round {round}, notification, {} bytes", body.len()));
                 term::wire(body);
             }
-            Event::Response { round, status, headers, body, elapsed } => {
+            Event::Response { round, status, headers, body, elapsed, .. } => {
                 let millis = elapsed.as_millis();
                 term::note(&format!("<-- round {round}, HTTP {status}, {} bytes, {millis} ms", body.len()));
                 print(headers);
                 term::wire(body);
             }
-            Event::Pause { round, pause } => {
+            Event::Pause { round, pause, .. } => {
                 term::note(&format!(
                     "    round {round} asks to be called again; next call in {} ms",
                     pause.as_millis()

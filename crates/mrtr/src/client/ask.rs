@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::OperationId;
 use super::response::member;
 
 /// What sort of input a server asks for.
@@ -64,6 +65,8 @@ impl fmt::Display for Kind {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Ask {
+    /// The operation that asks; another one may be asking at the same time.
+    pub operation: OperationId,
     /// Where the question comes from: the server's URL, which the user typed and can recognise.
     pub server: String,
     /// What the server calls itself. Unverified: display it beside [`server`](Self::server), never instead of it.

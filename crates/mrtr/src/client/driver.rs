@@ -24,8 +24,8 @@ use super::pace::Pace;
 use super::request::{Retry, Template};
 use super::response::{self, InputRequest, InputRequired, Reply};
 use super::{
-    Action, Answer, Ask, CallError, Client, Event, Incoming, Kind, NotAnswered, Outgoing, Output, RoundOutcome,
-    RoundTrace, failure,
+    Action, Answer, Ask, CallError, Client, Event, Incoming, Kind, NotAnswered, OperationId, Outgoing, Output,
+    RoundOutcome, RoundTrace, failure,
 };
 
 /// How often a request is sent at most to a server that says it may be sent again: for some twenty seconds.
@@ -34,6 +34,7 @@ const MAX_TRIES: u32 = 8;
 /// An operation under way.
 pub(super) struct Operation<'c> {
     client: &'c Client,
+    id: OperationId,
     method: &'c str,
     target: String,
     template: Template,
@@ -65,6 +66,7 @@ impl<'c> Operation<'c> {
     ) -> Self {
         Self {
             client,
+            id: OperationId::random(),
             method,
             target,
             template,
@@ -81,10 +83,12 @@ impl<'c> Operation<'c> {
 
     pub(super) async fn run(mut self) -> Result<Output, CallError> {
         let mut retry = Retry::default();
+        self.client.observe(&Event::Start { operation: &self.id, method: self.method, target: &self.target });
         loop {
             match self.exchange(&retry).await? {
                 Reply::Complete(result) => {
-                    return Ok(Output { result, refusals: self.refusals, rounds: self.rounds });
+                    let Self { id: operation, refusals, rounds, .. } = self;
+                    return Ok(Output { operation, result, refusals, rounds });
                 }
                 Reply::InputRequired(required) => retry = self.gather(required).await?,
             }
@@ -99,7 +103,7 @@ impl<'c> Operation<'c> {
             match self.exchange_once(retry).await {
                 Err(CallError::Rpc { data: Some(data), .. }) if data["retryable"] == true => {
                     let pause = pace.next();
-                    self.client.observe(&Event::Pause { round: self.round, pause });
+                    self.client.observe(&Event::Pause { operation: &self.id, round: self.round, pause });
                     sleep(pause).await;
                 }
                 other => return other,
@@ -110,27 +114,31 @@ impl<'c> Operation<'c> {
 
     /// Sends one request and reads its response.
     async fn exchange_once(&mut self, retry: &Retry) -> Result<Reply, CallError> {
-        let round = self.round;
+        let (operation, round) = (&self.id, self.round);
         let id = self.client.next_id();
         let request = Outgoing {
             headers: self.headers.clone(),
             body: self.template.render(id, retry),
             max_response_bytes: self.client.max_response_bytes,
         };
-        self.client.observe(&Event::Request { round, headers: &request.headers, body: &request.body });
+        self.client.observe(&Event::Request { operation, round, headers: &request.headers, body: &request.body });
         let start = Instant::now();
-        let incoming = self.send(&request).await?;
+        let incoming = self.send(&request).await.inspect_err(|error| {
+            self.client.observe(&Event::Lost { operation, round, error, elapsed: start.elapsed() });
+        })?;
         let elapsed = start.elapsed();
         let Incoming { status, headers, body } = &incoming;
-        self.client.observe(&Event::Response { round, status: *status, headers, body, elapsed });
+        self.client.observe(&Event::Response { operation, round, status: *status, headers, body, elapsed });
         let reply = response::read(body, id).and_then(|reply| failure::denied(&incoming).map_or(Ok(reply), Err));
         self.rounds.push(RoundTrace {
+            operation: operation.clone(),
             round,
             id,
             outcome: reply.as_ref().map_or(RoundOutcome::Failed, outcome),
             sent_bytes: request.body.len(),
             received_bytes: body.len(),
             elapsed,
+            answering: Duration::ZERO,
             headers: headers.clone(),
         });
         self.client.observe(&Event::Round(&self.rounds[self.rounds.len() - 1]));
@@ -138,10 +146,10 @@ impl<'c> Operation<'c> {
     }
 
     async fn send(&self, request: &Outgoing) -> Result<Incoming, CallError> {
-        let round = self.round;
+        let (operation, round) = (&self.id, self.round);
         let (asked, is_asked) = (Mutex::new(None), Notify::new());
         let notify = |body: &str| {
-            self.client.observe(&Event::Notification { round, body });
+            self.client.observe(&Event::Notification { operation, round, body });
             // A server that waits for an answer sends nothing more: no use to wait for it.
             if let Some(fault) = dialect::server_request(body) {
                 asked.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(fault);
@@ -177,8 +185,11 @@ impl<'c> Operation<'c> {
         let start = Instant::now();
         let InputRequired { requests, state, server_name } = required;
         let input_responses = if requests.is_empty() { None } else { Some(self.answer(requests, server_name).await?) };
+        if let Some(round) = self.rounds.last_mut() {
+            round.answering = start.elapsed();
+        }
         if let Some(pause) = pause.and_then(|pause| pause.checked_sub(start.elapsed())) {
-            self.client.observe(&Event::Pause { round: self.round, pause });
+            self.client.observe(&Event::Pause { operation: &self.id, round: self.round, pause });
             sleep(pause).await;
         }
         Ok(Retry { input_responses, request_state: state })
@@ -219,9 +230,16 @@ impl<'c> Operation<'c> {
         let mut responses = Map::new();
         let mut open = Vec::new();
         for ask in asks {
-            match self.put(&ask).await {
+            let start = Instant::now();
+            self.client.observe(&Event::Asked(&ask));
+            let answer = self.put(&ask).await.inspect_err(|_| {
+                self.client.observe(&Event::Unanswered { ask: &ask, elapsed: start.elapsed() });
+            });
+            match answer {
                 Ok(answer) => {
                     let response = self.record(&ask, answer)?;
+                    let answered = Event::Answered { ask: &ask, response: &response, elapsed: start.elapsed() };
+                    self.client.observe(&answered);
                     responses.insert(ask.key, response);
                 }
                 Err(NotAnswered::Nobody) => open.push(ask),
@@ -244,6 +262,7 @@ impl<'c> Operation<'c> {
                 return Err(CallError::Undeclared { round: self.round, key, kind: request.kind });
             }
             Ok(Ask {
+                operation: self.id.clone(),
                 server: self.client.server().to_owned(),
                 server_name: server_name.map(str::to_owned),
                 target: self.target.clone(),

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use http::HeaderMap;
 
-use super::Kind;
+use serde_json::Value;
+
+use super::{Ask, CallError, Kind, OperationId};
 
 /// Told of every message of every request, as it happens.
 ///
@@ -26,11 +28,24 @@ impl<F: Fn(&Event<'_>) + Send + Sync> Observer for F {
 }
 
 /// Something that happened in an operation. Rounds count from 1.
+///
+/// [`operation`](Self::operation) and [`round`](Self::round) say where each belongs, also when operations run side by side.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
+    /// An operation begins: its first request is next.
+    Start {
+        /// The operation.
+        operation: &'a OperationId,
+        /// The method, such as `tools/call`.
+        method: &'a str,
+        /// The tool, prompt or resource; empty for other methods.
+        target: &'a str,
+    },
     /// A request goes out.
     Request {
+        /// The operation.
+        operation: &'a OperationId,
         /// The round.
         round: u32,
         /// The headers that go with it.
@@ -40,6 +55,8 @@ pub enum Event<'a> {
     },
     /// A notification came before the response, such as progress.
     Notification {
+        /// The operation.
+        operation: &'a OperationId,
         /// The round.
         round: u32,
         /// The JSON-RPC notification, byte for byte.
@@ -47,6 +64,8 @@ pub enum Event<'a> {
     },
     /// A response came back.
     Response {
+        /// The operation.
+        operation: &'a OperationId,
         /// The round.
         round: u32,
         /// The HTTP status.
@@ -58,10 +77,41 @@ pub enum Event<'a> {
         /// The time from the request to here.
         elapsed: Duration,
     },
+    /// No response came back, or not in time.
+    Lost {
+        /// The operation.
+        operation: &'a OperationId,
+        /// The round.
+        round: u32,
+        /// What happened instead.
+        error: &'a CallError,
+        /// The time from the request to here.
+        elapsed: Duration,
+    },
     /// The round is over: what it was, in figures.
     Round(&'a RoundTrace),
+    /// A question is put to its responder.
+    Asked(&'a Ask),
+    /// A question was answered.
+    Answered {
+        /// The question.
+        ask: &'a Ask,
+        /// The input response, as it will go to the server.
+        response: &'a Value,
+        /// The time the answer took: the user's, not the server's.
+        elapsed: Duration,
+    },
+    /// A question got no answer, so that the operation cannot go on.
+    Unanswered {
+        /// The question.
+        ask: &'a Ask,
+        /// The time that took.
+        elapsed: Duration,
+    },
     /// The server asks to come back later; the next request follows after the pause.
     Pause {
+        /// The operation.
+        operation: &'a OperationId,
         /// The round that ended so.
         round: u32,
         /// The time until the next request.
@@ -69,10 +119,42 @@ pub enum Event<'a> {
     },
 }
 
+impl Event<'_> {
+    /// Returns the operation it happened in.
+    pub fn operation(&self) -> &OperationId {
+        match self {
+            Self::Start { operation, .. }
+            | Self::Request { operation, .. }
+            | Self::Notification { operation, .. }
+            | Self::Response { operation, .. }
+            | Self::Lost { operation, .. }
+            | Self::Pause { operation, .. } => operation,
+            Self::Round(round) => &round.operation,
+            Self::Asked(ask) | Self::Answered { ask, .. } | Self::Unanswered { ask, .. } => &ask.operation,
+        }
+    }
+
+    /// Returns the round it happened in; 0 before the first.
+    pub fn round(&self) -> u32 {
+        match self {
+            Self::Start { .. } => 0,
+            Self::Request { round, .. }
+            | Self::Notification { round, .. }
+            | Self::Response { round, .. }
+            | Self::Lost { round, .. }
+            | Self::Pause { round, .. } => *round,
+            Self::Round(round) => round.round,
+            Self::Asked(ask) | Self::Answered { ask, .. } | Self::Unanswered { ask, .. } => ask.round,
+        }
+    }
+}
+
 /// One round, after it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RoundTrace {
+    /// The operation it is part of.
+    pub operation: OperationId,
     /// The round, from 1.
     pub round: u32,
     /// The id of its request; no two requests of a client share one.
@@ -83,8 +165,10 @@ pub struct RoundTrace {
     pub sent_bytes: usize,
     /// The bytes of the response message.
     pub received_bytes: usize,
-    /// The time from request to response. The time the user took is in no round.
+    /// The time from request to response: the server's.
     pub elapsed: Duration,
+    /// The time its questions took to be answered: the user's. Zero in [`Event::Round`], which comes before they are put.
+    pub answering: Duration,
     /// The response headers.
     pub headers: HeaderMap,
 }

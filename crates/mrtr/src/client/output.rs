@@ -3,12 +3,14 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Action, RoundTrace};
+use super::{Action, OperationId, RoundTrace};
 
 /// The result of a completed operation, and how it came about.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Output {
+    /// The operation, as in its events and questions.
+    pub operation: OperationId,
     /// The final result as the server wrote it.
     pub result: Box<RawValue>,
     /// The questions the user declined or cancelled, by key. One that was asked again and accepted is not among them.

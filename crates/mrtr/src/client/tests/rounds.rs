@@ -279,7 +279,46 @@ async fn operations_of_one_client_run_side_by_side_under_different_ids() {
     let client = server.client(yes());
     let (one, other) =
         tokio::join!(client.call_tool("t", json!({})), client.call("prompts/get", json!({ "name": "p" })));
-    assert_ne!(one.unwrap().rounds[0].id, other.unwrap().rounds[0].id);
+    let (one, other) = (one.unwrap(), other.unwrap());
+    assert_ne!(one.rounds[0].id, other.rounds[0].id);
+    assert_ne!(one.operation, other.operation);
+    assert_eq!(one.rounds[0].operation, one.operation);
+}
+
+#[tokio::test]
+async fn questions_events_and_output_of_an_operation_have_one_id_whatever_the_states_are() {
+    let same = || asks(&json!({ "a": form() }), Some("same for all"));
+    let server = Playback::new([same(), same(), asks(&json!({ "b": form() }), None), done("")]);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (log, asked) = (Arc::clone(&seen), Arc::clone(&seen));
+    let responders = Responders::new().form(move |ask: Ask| {
+        asked.lock().unwrap().push((ask.operation.to_string(), ask.round));
+        std::future::ready(Ok(Answer::decline()))
+    });
+    let observer = move |event: &Event<'_>| log.lock().unwrap().push((event.operation().to_string(), event.round()));
+    let client = server.client(responders).observer(observer);
+    let first = client.call_tool("t", json!({})).await.unwrap();
+    let seen_first = std::mem::take(&mut *seen.lock().unwrap());
+    assert!(seen_first.iter().all(|(operation, _)| *operation == first.operation.as_str()), "{seen_first:?}");
+    let rounds: Vec<_> = seen_first.iter().map(|(_, round)| *round).collect();
+    // Start; then request, response and figures of each round, and its question put, seen and answered.
+    assert_eq!(rounds, [vec![0], vec![1; 6], vec![2; 6], vec![3; 6], vec![4; 3]].concat());
+    let server = Playback::new([done("")]);
+    assert_ne!(server.client(yes()).call_tool("t", json!({})).await.unwrap().operation, first.operation);
+}
+
+#[tokio::test]
+async fn what_never_came_back_is_an_event_too() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&seen);
+    let observer = move |event: &Event<'_>| {
+        if let Event::Lost { round, error, .. } = event {
+            log.lock().unwrap().push((*round, error.to_string()));
+        }
+    };
+    let client = Playback::default().client(yes()).observer(observer).server_timeout(Duration::from_millis(1));
+    let error = client.call_tool("t", json!({})).await.unwrap_err().to_string();
+    assert_eq!(*seen.lock().unwrap(), [(1, error)]);
 }
 
 #[tokio::test(start_paused = true)]
