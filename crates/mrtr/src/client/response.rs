@@ -34,6 +34,8 @@ pub(super) struct InputRequired {
     pub(super) state: Option<Box<RawValue>>,
     /// What the server calls itself.
     pub(super) server_name: Option<String>,
+    /// The result as sent.
+    pub(super) raw: Box<RawValue>,
 }
 
 /// One question, sorted by kind.
@@ -130,7 +132,8 @@ fn read_error(error: &RawValue) -> Result<RpcError, Fault> {
     })
 }
 
-fn read_result(result: &RawValue) -> Result<Reply, Fault> {
+/// Reads the result of a response.
+pub(super) fn read_result(result: &RawValue) -> Result<Reply, Fault> {
     let Object(head): Object<ResultHead<'_>> = serde_json::from_str(result.get())
         .map_err(|error| Fault::new(Diagnosis::ResultMalformed, format!("the result is malformed: {error}")))?;
     let Some(result_type) = head.result_type else {
@@ -168,7 +171,7 @@ fn read_input_required(head: &ResultHead<'_>, result: &RawValue) -> Result<Input
         None if state.is_none() => return Err(dialect::empty(result)),
         None => Vec::new(),
     };
-    Ok(InputRequired { requests, state, server_name: head.meta.and_then(server_name) })
+    Ok(InputRequired { requests, state, server_name: head.meta.and_then(server_name), raw: result.to_owned() })
 }
 
 fn read_input_requests(requests: &RawValue) -> Result<Vec<(String, InputRequest)>, Fault> {

@@ -51,12 +51,22 @@ impl Client {
     /// See [`CallError`]. A list that repeats a page, or has more than 100 pages, 10,000 tools or 64 MiB, breaks the
     /// protocol.
     pub async fn list_tools(&self) -> Result<ToolList, CallError> {
+        match self.collect_tools(false).await {
+            // Spec: server/utilities/caching#interaction-with-pagination. The pages that were kept no longer fit together.
+            Err(CallError::Rpc { code: -32602, .. }) if self.cache.is_some() => self.collect_tools(true).await,
+            outcome => outcome,
+        }
+    }
+
+    /// Reads all pages; `is_fresh` if cached ones will not do.
+    pub(super) async fn collect_tools(&self, is_fresh: bool) -> Result<ToolList, CallError> {
         let mut list = ToolList::default();
         let mut cursors: Vec<String> = Vec::new();
         let mut bytes = 0;
         loop {
             let params = cursors.last().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
-            let output = self.call("tools/list", params).await?;
+            let page = self.request("tools/list", params);
+            let output = if is_fresh { page.fresh().await? } else { page.await? };
             bytes += output.result.get().len();
             if bytes > MAX_BYTES {
                 return Err(broken(format!("tools/list is longer than {} MiB", MAX_BYTES >> 20)));

@@ -16,9 +16,9 @@ async fn a_result_without_questions_ends_the_call() {
     let key = server.sent_params()[0]["_meta"]["mrtr/idempotencyKey"].as_str().unwrap().to_owned();
     let expected = concat!(
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"deploy","arguments":{"service":"api"},"#,
-        r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
+        r#""_meta":{"mrtr/idempotencyKey":"KEY","io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
         r#""io.modelcontextprotocol/clientInfo":{"name":"mrtr","version":"0.1.0"},"#,
-        r#""io.modelcontextprotocol/clientCapabilities":{},"mrtr/idempotencyKey":"KEY"}}}"#
+        r#""io.modelcontextprotocol/clientCapabilities":{}}}}"#
     );
     assert_eq!(server.sent(), [expected.replace("KEY", &key)]);
 }
