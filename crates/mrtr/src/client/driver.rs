@@ -29,6 +29,7 @@ use super::{
     Action, Answer, Ask, CallError, Client, Event, Incoming, Kind, NotAnswered, OperationId, Outgoing, Output,
     RoundOutcome, RoundTrace, Saved, failure,
 };
+use crate::wire::PROTOCOL_VERSION;
 
 /// How often a request is sent at most to a server that says it may be sent again: for some twenty seconds.
 const MAX_TRIES: u32 = 8;
@@ -140,8 +141,11 @@ impl<'c> Operation<'c> {
     async fn exchange(&mut self, retry: &Retry) -> Result<Reply, CallError> {
         self.round += 1;
         let mut pace = Pace::default();
-        for _ in 1..MAX_TRIES {
+        for attempt in 1..MAX_TRIES {
             match self.exchange_once(retry).await {
+                // Spec: basic/versioning. A version that is among those it names may be sent again: in a fleet under
+                // renewal the next instance knows it.
+                Err(CallError::Rpc { code: -32022, data: Some(data), .. }) if attempt == 1 && names_ours(&data) => {}
                 Err(CallError::Rpc { data: Some(data), .. }) if data["retryable"] == true => {
                     let pause = pace.next();
                     self.client.observe(&Event::Pause { operation: &self.request.id, round: self.round, pause });
@@ -379,6 +383,11 @@ impl<'c> Operation<'c> {
     fn broken(&self, Fault { diagnosis, what }: Fault) -> CallError {
         CallError::Protocol { round: self.round, diagnosis, what }
     }
+}
+
+/// Tells whether an error's data lists the version this client speaks.
+fn names_ours(data: &Value) -> bool {
+    data["supported"].as_array().is_some_and(|versions| versions.iter().any(|version| version == PROTOCOL_VERSION))
 }
 
 fn outcome(reply: &Reply) -> RoundOutcome {

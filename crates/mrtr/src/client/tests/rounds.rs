@@ -345,3 +345,14 @@ async fn consent_to_one_page_is_none_to_another_under_the_same_key() {
     let [a, b] = ["https://a.example/", "https://b.example/"];
     assert_eq!(seen, [(a, false), (a, true), (b, false)]);
 }
+
+#[tokio::test]
+async fn a_version_that_is_refused_and_listed_is_sent_once_more_and_no_other_is() {
+    let refuses = |versions: Value| error(-32022, "Unsupported protocol version", &json!({ "supported": versions }));
+    let server = Playback::new([refuses(json!(["2026-07-28"])), done("")]);
+    assert!(call(&server, yes()).await.is_ok());
+    let server = Playback::new([refuses(json!(["2026-07-28"])), refuses(json!(["2026-07-28"])), done("")]);
+    assert!(call(&server, yes()).await.is_err());
+    let server = Playback::new([refuses(json!(["2025-11-25"])), done("")]);
+    assert!(call(&server, yes()).await.is_err());
+}
