@@ -1,12 +1,11 @@
 //! Flags, exactly as typed. What they mean is decided by the commands.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use mrtr::client::Client;
 
-use crate::exit::{Failure, exit_codes};
+use crate::exit::exit_codes;
 
 /// Call MCP tools that ask questions in the middle of a call (spec revision 2026-07-28).
 #[derive(Debug, Parser)]
@@ -20,26 +19,74 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Demo(DemoArgs),
     Call(CallArgs),
+    Get(GetArgs),
+    Read(ReadArgs),
     Tools(ToolsArgs),
+    Prompts(PromptsArgs),
+    Resources(ResourcesArgs),
+    Discover(DiscoverArgs),
     DemoServer(DemoServerArgs),
     Keygen(KeygenArgs),
     State(StateArgs),
     Health(HealthArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
 }
 
 /// Call a tool and answer its questions, in the terminal or by flags.
 #[derive(Debug, Args)]
-#[command(after_help = CALL_HELP)]
+#[command(after_help = CALL_HELP, override_usage = "\
+mrtr call [OPTIONS] URL TOOL [NAME=VALUE]...
+       mrtr call [OPTIONS] TOOL [NAME=VALUE]... -- COMMAND [ARG]...")]
 pub(crate) struct CallArgs {
+    /// The MCP endpoint, such as http://127.0.0.1:8080/mcp, unless a command follows; the tool to call; its arguments:
+    /// name=value, typed by the tool's schema, or name:=json.
+    #[arg(value_name = "WORD")]
+    pub(crate) words: Vec<String>,
     #[command(flatten)]
-    pub(crate) endpoint: Endpoint,
-    /// The tool to call.
-    pub(crate) tool: String,
-    /// Its arguments: name=value, typed by the tool's schema, or name:=json.
-    #[arg(value_name = "NAME=VALUE")]
-    pub(crate) arguments: Vec<String>,
+    pub(crate) reach: Reach,
     #[command(flatten)]
     pub(crate) answers: Answers,
+    #[command(flatten)]
+    pub(crate) lend: Lend,
+    #[command(flatten)]
+    pub(crate) show: Show,
+}
+
+/// Get a prompt and answer its questions, in the terminal or by flags.
+#[derive(Debug, Args)]
+#[command(after_help = GET_HELP, override_usage = "\
+mrtr get [OPTIONS] URL PROMPT [NAME=VALUE]...
+       mrtr get [OPTIONS] PROMPT [NAME=VALUE]... -- COMMAND [ARG]...")]
+pub(crate) struct GetArgs {
+    /// The MCP endpoint, unless a command follows; the prompt to get; its arguments: name=value.
+    #[arg(value_name = "WORD")]
+    pub(crate) words: Vec<String>,
+    #[command(flatten)]
+    pub(crate) reach: Reach,
+    #[command(flatten)]
+    pub(crate) answers: Answers,
+    #[command(flatten)]
+    pub(crate) lend: Lend,
+    #[command(flatten)]
+    pub(crate) show: Show,
+}
+
+/// Read a resource and answer its questions, in the terminal or by flags.
+#[derive(Debug, Args)]
+#[command(after_help = READ_HELP, override_usage = "\
+mrtr read [OPTIONS] URL URI
+       mrtr read [OPTIONS] URI -- COMMAND [ARG]...")]
+pub(crate) struct ReadArgs {
+    /// The MCP endpoint, unless a command follows; the URI to read.
+    #[arg(value_name = "WORD")]
+    pub(crate) words: Vec<String>,
+    #[command(flatten)]
+    pub(crate) reach: Reach,
+    #[command(flatten)]
+    pub(crate) answers: Answers,
+    #[command(flatten)]
+    pub(crate) lend: Lend,
     #[command(flatten)]
     pub(crate) show: Show,
 }
@@ -52,6 +99,55 @@ pub(crate) struct ToolsArgs {
     pub(crate) endpoint: Endpoint,
     #[command(flatten)]
     pub(crate) show: Show,
+}
+
+/// List the prompts of a server and their arguments.
+#[derive(Debug, Args)]
+#[command(after_help = PROMPTS_HELP)]
+pub(crate) struct PromptsArgs {
+    #[command(flatten)]
+    pub(crate) list: Listing,
+}
+
+/// List the resources of a server, and the templates of those that are not listed.
+#[derive(Debug, Args)]
+#[command(after_help = RESOURCES_HELP)]
+pub(crate) struct ResourcesArgs {
+    #[command(flatten)]
+    pub(crate) list: Listing,
+}
+
+/// Show what a server says about itself.
+#[derive(Debug, Args)]
+#[command(after_help = DISCOVER_HELP)]
+pub(crate) struct DiscoverArgs {
+    #[command(flatten)]
+    pub(crate) list: Listing,
+}
+
+/// Which server, and how to print what it has.
+#[derive(Debug, Args)]
+pub(crate) struct Listing {
+    #[command(flatten)]
+    pub(crate) endpoint: Endpoint,
+    #[command(flatten)]
+    pub(crate) show: Show,
+}
+
+/// Print what a shell needs to complete commands and flags.
+#[derive(Debug, Args)]
+#[command(after_help = COMPLETIONS_HELP)]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Print the manual page of the program, or of one command.
+#[derive(Debug, Args)]
+#[command(after_help = MAN_HELP)]
+pub(crate) struct ManArgs {
+    /// The command, such as call.
+    pub(crate) command: Option<String>,
 }
 
 /// Watch a call survive the death of the server that asked: two servers, one killed, the call completes.
@@ -161,32 +257,57 @@ pub(crate) struct InspectArgs {
 /// The server, and how to reach it.
 #[derive(Debug, Args)]
 pub(crate) struct Endpoint {
-    /// The MCP endpoint, such as http://127.0.0.1:8080/mcp.
-    pub(crate) url: String,
-    /// Send this HTTP header with every request, such as "Authorization: Bearer ...".
+    /// The MCP endpoint, such as http://127.0.0.1:8080/mcp, unless a command follows after --.
+    pub(crate) url: Option<String>,
+    #[command(flatten)]
+    pub(crate) reach: Reach,
+}
+
+/// How to reach a server; over HTTP, or as a process of its own.
+#[derive(Debug, Args)]
+pub(crate) struct Reach {
+    /// Send this HTTP header with every request. Repeatable.
     #[arg(long = "header", value_name = "NAME: VALUE")]
     pub(crate) headers: Vec<String>,
+    /// Send this bearer token. MRTR_TOKEN in the environment does the same, and no list of processes shows it.
+    #[arg(long, value_name = "TOKEN")]
+    pub(crate) token: Option<String>,
+    /// Go through this HTTP proxy, in place of the one that HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names. NO_PROXY names
+    /// hosts that are reached without.
+    #[arg(long, value_name = "URL")]
+    pub(crate) proxy: Option<String>,
     /// Give the server this many seconds for each request. Time spent on answers does not count.
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: u64,
+    /// Give the connection this many seconds to come about.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) connect_timeout: Option<u64>,
+    /// The server as a command that speaks over stdin and stdout, such as: -- npx -y some-server
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
 }
 
-impl Endpoint {
-    /// Creates a client that nobody answers for yet.
-    pub(crate) fn client(&self) -> Result<Client, Failure> {
-        let mut client = Client::new(&self.url)
-            .map_err(|error| Failure::usage(error.to_string()))?
-            .name("mrtr-cli", env!("CARGO_PKG_VERSION"))
-            .server_timeout(Duration::from_secs(self.timeout));
-        for header in &self.headers {
-            let bad = || Failure::usage("--header wants NAME: VALUE, in plain ASCII");
-            let (name, value) = header.split_once(':').ok_or_else(bad)?;
-            let name = name.trim().parse().map_err(|_| bad())?;
-            let value = value.trim().parse().map_err(|_| bad())?;
-            client = client.header(name, value);
-        }
-        Ok(client)
-    }
+/// What servers may ask for besides answers: directories, and a model.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Lend {
+    /// Name this directory to servers that ask in which ones you work. Repeatable.
+    #[arg(long = "root", value_name = "DIR")]
+    pub(crate) roots: Vec<PathBuf>,
+    /// Have this shell command answer sampling requests: the request is its stdin, as JSON; what it prints is the answer.
+    #[arg(long, value_name = "CMD")]
+    pub(crate) sample_with: Option<String>,
+    /// Have the model behind this URL answer sampling requests, with the key in MRTR_SAMPLE_KEY.
+    #[arg(long, value_name = "URL", conflicts_with = "sample_with")]
+    pub(crate) sample_url: Option<String>,
+    /// How to talk to it: openai (chat completions) or anthropic (messages). Default: by the end of the URL.
+    #[arg(long, value_name = "API", requires = "sample_url", value_parser = ["openai", "anthropic"])]
+    pub(crate) sample_api: Option<String>,
+    /// The model to use. Default: the first that the server hints at.
+    #[arg(long, value_name = "MODEL", requires = "sample_url")]
+    pub(crate) sample_model: Option<String>,
+    /// Send sampling requests and answers on without showing them to anybody.
+    #[arg(long)]
+    pub(crate) sample_unattended: bool,
 }
 
 /// Answers given on the command line.
@@ -223,8 +344,9 @@ Examples:
   mrtr call http://127.0.0.1:8080/mcp deploy_release service=api \\
       version=4.8.1 --decline confirm_prod
   mrtr call https://mcp.example.com/mcp search query=rust limit:=5 --json
-  mrtr call https://mcp.example.com/mcp search query=rust --trace \\
-      --header 'Authorization: Bearer TOKEN'
+  mrtr call deploy_release service=api version=4.8.1 -- mrtr demo-server --stdio
+      (the server is a command, started for the call)
+  MRTR_TOKEN=$(cat token) mrtr call https://mcp.example.com/mcp search query=rust
   mrtr call https://mcp.example.com/mcp book --answer trip.extras=wifi,meal
       (a list in an answer)
   mrtr call https://mcp.example.com/mcp pay --answer page=accept
@@ -241,7 +363,61 @@ accepts is shown on stderr; only http and https pages are accepted that way.
 const TOOLS_HELP: &str = "\
 Examples:
   mrtr tools http://127.0.0.1:8080/mcp
-  mrtr tools http://127.0.0.1:8080/mcp --json | jq '.[].name'";
+  mrtr tools http://127.0.0.1:8080/mcp --json | jq '.[].name'
+  mrtr tools -- npx -y some-server";
+
+const PROMPTS_HELP: &str = "\
+Examples:
+  mrtr prompts http://127.0.0.1:8080/mcp
+  mrtr prompts --json -- npx -y some-server";
+
+const RESOURCES_HELP: &str = "\
+Examples:
+  mrtr resources http://127.0.0.1:8080/mcp
+  mrtr resources -- npx -y some-server
+
+--json prints {\"resources\": [...], \"resourceTemplates\": [...]}.";
+
+const DISCOVER_HELP: &str = "\
+Examples:
+  mrtr discover http://127.0.0.1:8080/mcp
+  mrtr discover --json -- npx -y some-server";
+
+const GET_HELP: &str = concat!(
+    "\
+Examples:
+  mrtr get http://127.0.0.1:8080/mcp review language=rust
+  mrtr get review language=rust --answer style.tone=kind -- npx -y some-server
+
+Questions are answered as by mrtr call.
+
+",
+    exit_codes!()
+);
+
+const READ_HELP: &str = concat!(
+    "\
+Examples:
+  mrtr read http://127.0.0.1:8080/mcp file:///notes.txt
+  mrtr read img://logo -- npx -y some-server >logo.png
+
+Content that is not text goes to stdout as it is, unless that is a terminal.
+Questions are answered as by mrtr call.
+
+",
+    exit_codes!()
+);
+
+const COMPLETIONS_HELP: &str = "\
+Examples:
+  mrtr completions bash >~/.local/share/bash-completion/completions/mrtr
+  mrtr completions zsh >~/.zfunc/_mrtr        (with ~/.zfunc in fpath)
+  mrtr completions fish >~/.config/fish/completions/mrtr.fish";
+
+const MAN_HELP: &str = "\
+Examples:
+  mrtr man | man -l -
+  mrtr man call >~/.local/share/man/man1/mrtr-call.1";
 
 const DEMO_HELP: &str = concat!(
     "\

@@ -4,6 +4,7 @@
 //! [`command`], everything a person at a terminal sees in [`term`], and the fleet of `mrtr demo` in [`demo`].
 
 mod args;
+mod child;
 mod command;
 mod demo;
 mod exit;
@@ -26,7 +27,11 @@ fn main() -> ExitCode {
             return conclude(Err(Failure::new(Exit::Failed, format!("cannot start: {error}"))));
         }
     };
-    let outcome = runtime.block_on(run(cli.command));
+    let outcome = runtime.block_on(async {
+        let outcome = run(cli.command).await;
+        child::end().await;
+        outcome
+    });
     // A prompt may still be waiting for a key in a thread of its own; it is not waited for.
     runtime.shutdown_background();
     conclude(outcome)
@@ -40,7 +45,14 @@ async fn run(command: Command) -> Result<Exit, Failure> {
         Command::Keygen(_) => command::keygen::run(),
         Command::State(args) => command::state::run(&args),
         Command::Call(args) => command::call::run(args).await,
+        Command::Get(args) => command::get::run(args).await,
+        Command::Read(args) => command::read::run(args).await,
         Command::Tools(args) => command::tools::run(args).await,
+        Command::Prompts(args) => command::prompts::run(args.list).await,
+        Command::Resources(args) => command::resources::run(args.list).await,
+        Command::Discover(args) => command::discover::run(args.list).await,
+        Command::Completions(args) => command::completions::run(&args),
+        Command::Man(args) => command::man::run(&args),
     }
 }
 

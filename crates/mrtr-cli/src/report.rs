@@ -19,8 +19,22 @@ pub(crate) fn failure(error: CallError) -> Failure {
         CallError::Unanswered { questions } => unanswered(&questions, &BTreeSet::new()),
         CallError::Responder { round, key, cause } => responder(round, key, cause),
         CallError::Invalid(what) => Failure::usage(what),
+        CallError::Rpc { code: -32021, .. } => {
+            let hint = missing(&error).map(|flags| format!("; {flags}")).unwrap_or_default();
+            Failure::new(Exit::Failed, format!("{}{hint}", quoted(&error.to_string())))
+        }
         error => Failure::new(Exit::Failed, format!("{}{}", quoted(&error.to_string()), broken_rule(&error))),
     }
+}
+
+/// The flags that would make the client able to do what a server wants of it.
+fn missing(error: &CallError) -> Option<&'static str> {
+    let CallError::Rpc { data: Some(data), .. } = error else { return None };
+    let wanted = |name: &str| data["requiredCapabilities"].get(name).is_some();
+    if wanted("roots") {
+        return Some("--root DIR names a directory");
+    }
+    wanted("sampling").then_some("--sample-with, --sample-url or a terminal answer for a model")
 }
 
 /// Names the rule a server broke, for whoever writes it; empty if it is not for that that the call ended.
@@ -77,6 +91,10 @@ pub(crate) fn unanswered(questions: &[Ask], accepted: &BTreeSet<String>) -> Fail
                     Ok(_) => format!("    --answer {}", word(&ask.key, "=accept")),
                     Err(reason) => format!("    no flag accepts it: {reason}"),
                 });
+            }
+            Kind::Sampling => {
+                lines.push("    it asks for a model's answer; --sample-unattended sends it unseen".to_owned());
+                continue;
             }
             _ => lines.extend(fields(ask, accepted.contains(&ask.key))),
         }

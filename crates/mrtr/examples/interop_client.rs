@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use futures_util::future::join_all;
 use mrtr::client::{
     Answer, Ask, Cache, CallError, Client, Diagnosis, Event, Output, Responder, Responders, Saved, Scripted,
+    StdioTransport,
 };
 use serde_json::{Value, json};
 
@@ -24,7 +25,10 @@ impl Peer {
     fn client(&self) -> Outcome<Client> {
         match &*self.0 {
             [url] => Ok(Client::new(url)?),
-            _ => Err("usage: interop_client URL".into()),
+            [dashes, program, args @ ..] if dashes == "--" => {
+                Ok(Client::with_transport(StdioTransport::new(program).args(args)))
+            }
+            _ => Err("usage: interop_client URL, or interop_client -- COMMAND ARGS...".into()),
         }
     }
 

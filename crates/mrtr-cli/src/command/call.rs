@@ -8,24 +8,35 @@ use serde_json::{Map, Value};
 
 use super::answers::Flags;
 use super::arguments;
-use super::trace::{Trace, patience};
-use crate::args::{CallArgs, Show};
+use super::trace::patience;
+use super::{get, reach, read};
+use crate::args::{CallArgs, Lend, Show};
 use crate::exit::{Exit, Failure};
 use crate::term::{self, Terminal, escape};
-use crate::{report, signal};
+use crate::{child, report, signal};
 
 /// Runs the command.
 pub(crate) async fn run(args: CallArgs) -> Result<Exit, Failure> {
     let flags = Flags::read(&args.answers)?;
-    let mut client = args.endpoint.client()?;
-    if args.show.trace {
-        client = client.observer(Trace);
-    }
-    let tool = stoppable(find(&client, &args.tool)).await?;
+    let (client, words) = args.reach.client(&args.words, args.show)?;
+    let (name, words) = reach::subject(words, "tool")?;
+    let tool = stoppable(find(&client, name)).await?;
     let schema = tool.as_ref().map(|tool| &tool.input_schema);
-    let arguments = arguments::read(&args.arguments, schema)?;
-    let finished = run_with(client, &args.tool, arguments, flags, args.show).await?;
-    if args.show.trace {
+    let arguments = arguments::read(words, schema)?;
+    let operation = Operation::Call { tool: name, arguments };
+    finish(client, operation, flags, &args.lend, args.show).await
+}
+
+/// Runs an operation of which nothing but its exit code is of interest any more.
+pub(super) async fn finish(
+    client: Client,
+    operation: Operation<'_>,
+    flags: Flags,
+    lend: &Lend,
+    show: Show,
+) -> Result<Exit, Failure> {
+    let finished = run_with(client, operation, flags, lend, show).await?;
+    if show.trace {
         term::note(&summary(&finished.rounds));
     }
     Ok(finished.exit)
@@ -39,6 +50,31 @@ fn summary(rounds: &[RoundTrace]) -> String {
     format!("    {} round{s}, {sent} bytes sent, {received} received, {millis} ms in the server", rounds.len())
 }
 
+/// What may take several rounds.
+pub(crate) enum Operation<'a> {
+    Call { tool: &'a str, arguments: Map<String, Value> },
+    Get { prompt: &'a str, arguments: Map<String, Value> },
+    Read { uri: &'a str },
+}
+
+impl Operation<'_> {
+    async fn run(self, client: &Client) -> Result<Output, CallError> {
+        match self {
+            Self::Call { tool, arguments } => client.call_tool(tool, arguments).await,
+            Self::Get { prompt, arguments } => client.get_prompt(prompt, arguments).await,
+            Self::Read { uri } => client.read_resource(uri).await,
+        }
+    }
+
+    fn printer(&self) -> fn(&Output) -> Result<(), Failure> {
+        match self {
+            Self::Call { .. } => print,
+            Self::Get { .. } => get::print,
+            Self::Read { .. } => read::print,
+        }
+    }
+}
+
 /// A call that came to its end.
 pub(crate) struct Finished {
     pub(crate) exit: Exit,
@@ -46,31 +82,36 @@ pub(crate) struct Finished {
     pub(crate) rounds: Vec<RoundTrace>,
 }
 
-/// Calls a tool, has its questions answered by flags and then at the terminal, and prints the result.
+/// Runs an operation, has its questions answered by flags and then at the terminal, and prints the result.
 ///
 /// `client` brings the server, and observers of its own if it likes: [`Trace`] is one for the caller to add. Who answers
 /// is set here.
 pub(crate) async fn run_with(
     client: Client,
-    tool: &str,
-    arguments: Map<String, Value>,
+    operation: Operation<'_>,
     flags: Flags,
+    lend: &Lend,
     show: Show,
 ) -> Result<Finished, Failure> {
-    let terminal = Terminal::find().map(|terminal| Arc::new(terminal) as Arc<dyn Responder>);
-    let flags = flags.otherwise(terminal);
+    let terminal = Terminal::find();
+    let flags = flags.otherwise(terminal.clone().map(|terminal| Arc::new(terminal) as Arc<dyn Responder>));
     // Declared even when nobody can be asked: that is how the questions come to be known, and named.
-    let client = client.responders(Responders::new().elicitation(flags.clone()));
+    let responders = lend.add_to(Responders::new().elicitation(flags.clone()), terminal.as_ref())?;
+    let client = client.responders(responders);
+    let printer = operation.printer();
     let client = client.observer(flags.clone()).observer(patience());
-    let outcome =
-        stoppable(async { client.call_tool(tool, arguments).await.map_err(|error| flags.failure(error)) }).await;
+    let outcome = stoppable(async { operation.run(&client).await.map_err(|error| flags.failure(error)) }).await;
     // After another failure, questions may have been on their way still.
     let is_unanswered = outcome.as_ref().is_err_and(|failure| failure.exit == Exit::Unanswered);
     if outcome.is_ok() || is_unanswered {
         flags.unused(is_unanswered).iter().for_each(|complaint| term::warn(complaint));
     }
     let output = outcome?;
-    print(&output, show)?;
+    if show.json {
+        term::print_json(output.result.get())?;
+    } else {
+        printer(&output)?;
+    }
     Ok(Finished { exit: exit(&output), rounds: output.rounds })
 }
 
@@ -84,6 +125,7 @@ pub(super) async fn stoppable<T>(call: impl Future<Output = Result<T, Failure>>)
         outcome = call => outcome,
         () = stop => {
             term::restore();
+            child::hurry();
             Err(stopped())
         }
     }
@@ -97,6 +139,7 @@ async fn last_resort() {
     tokio::time::sleep(LONGEST_STOP).await;
     let Failure { exit, message } = stopped();
     term::restore();
+    child::kill().await;
     term::complain(&message);
     std::process::exit(exit as i32);
 }
@@ -130,10 +173,7 @@ async fn find(client: &Client, name: &str) -> Result<Option<Tool>, Failure> {
     Err(Failure::usage(format!("the server has no tool {name:?}{hint}; it has {tools}")))
 }
 
-fn print(output: &Output, show: Show) -> Result<(), Failure> {
-    if show.json {
-        return term::print_json(output.result.get());
-    }
+fn print(output: &Output) -> Result<(), Failure> {
     let value = output.value();
     let blocks = value["content"].as_array().map(Vec::as_slice).unwrap_or_default();
     // As `Output::text` has it; what is not in there is named.

@@ -11,9 +11,10 @@ use anstyle::{AnsiColor, Style};
 use mrtr::client::{Client, Event, Observer};
 
 use super::answers::Flags;
+use super::arguments;
+use super::call::{self, Operation};
 use super::trace::Trace;
-use super::{arguments, call};
-use crate::args::{DemoArgs, Show};
+use crate::args::{DemoArgs, Lend, Show};
 use crate::demo::fleet::Fleet;
 use crate::demo::front::Front;
 use crate::demo::rounds::{self, Round};
@@ -45,8 +46,10 @@ pub(crate) async fn run(args: DemoArgs) -> Result<Exit, Failure> {
         client = client.observer(Trace);
     }
     let client = client.observer(Watch(Arc::clone(&story)));
+    let operation = Operation::Call { tool: example.name, arguments };
+    let lend = Lend::default();
     let finished = tokio::select! {
-        finished = call::run_with(client, example.name, arguments, flags, show) => finished,
+        finished = call::run_with(client, operation, flags, &lend, show) => finished,
         never = front.run() => match never {},
     };
     let finished = finished.map_err(|failure| with_example(failure, example))?;

@@ -5,7 +5,6 @@ use mrtr::client::{Tool, ToolList};
 use mrtr::form::{Field, Form};
 
 use super::call::stoppable;
-use super::trace::Trace;
 use crate::args::ToolsArgs;
 use crate::exit::{Exit, Failure};
 use crate::report;
@@ -13,10 +12,7 @@ use crate::term::{self, escape};
 
 /// Runs the command.
 pub(crate) async fn run(args: ToolsArgs) -> Result<Exit, Failure> {
-    let mut client = args.endpoint.client()?;
-    if args.show.trace {
-        client = client.observer(Trace);
-    }
+    let client = args.endpoint.client(args.show)?;
     let list = stoppable(async { client.list_tools().await.map_err(report::failure) }).await?;
     for tool in &list.rejected {
         term::warn(&format!("left out {:?}, whose definition is invalid: {}", tool.name, tool.reason));
@@ -53,7 +49,7 @@ fn table(tools: &[Tool]) -> Table {
     table
 }
 
-fn cell(text: &str) -> Cell {
+pub(super) fn cell(text: &str) -> Cell {
     Cell::new(escape::line(text))
 }
 

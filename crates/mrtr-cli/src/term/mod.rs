@@ -9,6 +9,7 @@ mod form;
 mod layout;
 pub(crate) mod page;
 mod prompt;
+mod sampling;
 
 use std::io::{self, IsTerminal, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,6 +46,24 @@ impl Terminal {
         };
         answer.or_else(Left::settle)
     }
+
+    /// Runs prompts beside the runtime, in their turn. Leaving them ends the call.
+    async fn run<T: Send + 'static>(
+        &self,
+        prompts: impl FnOnce() -> Result<T, Left> + Send + 'static,
+    ) -> Result<T, NotAnswered> {
+        let turn = Arc::clone(&self.turn);
+        let run = tokio::task::spawn_blocking(move || {
+            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+            prompts()
+        });
+        match run.await {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(Left::Broken(error))) => Err(NotAnswered::failed(error)),
+            Ok(Err(_)) => Err(NotAnswered::Abandoned),
+            Err(error) => Err(NotAnswered::failed(error)),
+        }
+    }
 }
 
 impl Responder for Terminal {
@@ -75,6 +94,18 @@ pub(crate) fn columns(most: u16) -> u16 {
     most.min(layout::screen().0.try_into().unwrap_or(most))
 }
 
+/// A line of a description: its label, and text beside it in lines of its own.
+pub(crate) fn labelled(label: &str, text: &str) -> String {
+    const INDENT: usize = 14;
+    let lines = layout::wrap(text.trim_end(), usize::from(columns(80)).saturating_sub(INDENT).max(20));
+    let start = format!("{label}:");
+    let lines = lines.iter().enumerate().map(|(index, line)| {
+        let start = if index == 0 { start.as_str() } else { "" };
+        format!("{start:<INDENT$}{line}").trim_end().to_owned()
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// Says why the program ends without a result.
 pub(crate) fn complain(message: &str) {
     say(AnsiColor::Red.on_default().bold(), "mrtr:", message);
@@ -88,6 +119,29 @@ pub(crate) fn warn(message: &str) {
 /// Says what is going on.
 pub(crate) fn note(message: &str) {
     anstream::eprintln!("{}", escape::block(message));
+}
+
+/// Says what a server's process says on the side, dimmed.
+pub(crate) fn aside(line: &str) {
+    anstream::eprintln!("{}", prompt::dim(&escape::line(line)));
+}
+
+/// Whether somebody watches stderr.
+pub(crate) fn is_watched() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Whether a prompt has the terminal in its hands.
+pub(crate) fn is_prompting() -> bool {
+    crossterm::terminal::is_raw_mode_enabled().unwrap_or(false)
+}
+
+/// Puts this in the place of the status line before; empty, the line is gone. The text is harmless already.
+pub(crate) fn status(text: &str) {
+    if !is_prompting() {
+        let text = layout::cut(text, layout::screen().0.saturating_sub(1));
+        anstream::eprint!("\r{}\u{1b}[K", if text.is_empty() { text } else { prompt::dim(&text) });
+    }
 }
 
 fn say(style: Style, label: &str, message: &str) {
@@ -113,8 +167,17 @@ pub(crate) fn print_json(json: &str) -> Result<(), Failure> {
     print(&text)
 }
 
+/// Prints these bytes to stdout as they are.
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
+    written(io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()))
+}
+
 fn print(text: &str) -> Result<(), Failure> {
-    match writeln!(io::stdout(), "{text}") {
+    written(writeln!(io::stdout(), "{text}"))
+}
+
+fn written(outcome: io::Result<()>) -> Result<(), Failure> {
+    match outcome {
         // The reader has seen enough, as in `mrtr tools URL | head`.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         printed => printed.map_err(|error| Failure::new(Exit::Failed, format!("cannot write the result: {error}"))),

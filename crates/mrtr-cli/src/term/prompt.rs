@@ -148,7 +148,7 @@ fn header(server: &str, about: &str, columns: usize) -> Vec<String> {
 }
 
 /// Prints lines; after each page, the person decides whether to see more.
-fn read_through(lines: &[String], page: usize) -> Result<(), Left> {
+pub(super) fn read_through(lines: &[String], page: usize) -> Result<(), Left> {
     for (index, chunk) in lines.chunks(page).enumerate() {
         let left = lines.len() - index * page;
         if index > 0 {

@@ -4,6 +4,7 @@ mod call;
 // Looks for processes in /proc.
 #[cfg(target_os = "linux")]
 mod demo;
+mod diagnoses;
 mod health;
 mod keygen;
 mod server;

@@ -85,6 +85,14 @@ impl Answer {
         }
     }
 
+    /// Returns the result object of an answer to sampling or roots; `None` for elicitation.
+    pub fn as_result(&self) -> Option<&Value> {
+        match &self.0 {
+            Given::Elicited(..) => None,
+            Given::Result(result) => Some(result),
+        }
+    }
+
     /// Renders the input response for a question of this kind; `None` if the answer is one for another kind.
     pub(super) fn input_response(self, kind: Kind) -> Option<Value> {
         match self.0 {

@@ -186,7 +186,10 @@ impl Client {
         let mut headers = self.headers.clone();
         headers.extend(headers::standard(method, target.as_deref()));
         headers.extend(mirrored);
-        let meta = request::meta(&self.name, &self.version, self.responders.capabilities());
+        let mut meta = request::meta(&self.name, &self.version, self.responders.capabilities());
+        if self.progress && params.get("_meta").is_none_or(|meta| meta.get("progressToken").is_none()) {
+            meta.insert("progressToken".to_owned(), format!("p{}", self.next_progress()).into());
+        }
         let template = Template::new(method, params, meta);
         Request { id, method, target: target.unwrap_or_default(), template, headers, params: text }
     }

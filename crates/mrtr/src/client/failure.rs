@@ -90,7 +90,7 @@ fn quoted(body: &str) -> String {
 }
 
 /// Returns the first line that says something, short and with what cannot be seen as its code.
-fn printable(text: &str) -> String {
+pub(super) fn printable(text: &str) -> String {
     const LONGEST: usize = 200;
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let mut printable = String::new();

@@ -2,19 +2,17 @@
 
 use std::error::Error as StdError;
 use std::fmt;
-use std::time::Duration;
 
 use ::http::header::CONTENT_TYPE;
 use futures_util::{StreamExt, TryStreamExt};
-use reqwest::redirect::Policy;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use sse_stream::SseByteStream;
 use thiserror::Error;
 use url::Url;
 
+use super::http_options::{HttpOptions, Reason};
 use super::{BoxFuture, Incoming, Outgoing, Transport, TransportError};
-use crate::tls;
 use crate::wire::Object;
 
 /// A transport over HTTP/1.1, in the clear or over TLS.
@@ -22,7 +20,8 @@ use crate::wire::Object;
 /// # Security
 ///
 /// Certificates are checked against the platform's trust store. Redirects are not followed: arguments, answers and states
-/// go to the server the user named and to nobody else. Proxy settings of the environment are not read, for the same reason.
+/// go to the server the user named and to nobody else. Proxy settings of the environment are not read, for the same
+/// reason, unless [`HttpOptions::proxy_from_env`] says so.
 pub struct HttpTransport {
     url: Url,
     client: reqwest::Client,
@@ -32,8 +31,8 @@ pub struct HttpTransport {
 #[derive(Debug, Error)]
 #[error("cannot call {url:?}: {reason}")]
 pub struct InvalidUrl {
-    url: String,
-    reason: String,
+    pub(super) url: String,
+    pub(super) reason: String,
 }
 
 impl HttpTransport {
@@ -43,6 +42,15 @@ impl HttpTransport {
     ///
     /// When the URL is not an absolute `http` or `https` URL, carries a password, or when no TLS trust store can be loaded.
     pub fn new(url: &str) -> Result<Self, InvalidUrl> {
+        Self::with(url, &HttpOptions::new())
+    }
+
+    /// Creates a transport to the MCP endpoint at this URL, reached in this way.
+    ///
+    /// # Errors
+    ///
+    /// As for [`new`](Self::new), and when the proxy's URL is not an absolute `http` or `https` URL.
+    pub fn with(url: &str, options: &HttpOptions) -> Result<Self, InvalidUrl> {
         let invalid = |reason: String| InvalidUrl { url: url.to_owned(), reason };
         let is_http = |scheme: &str| matches!(scheme, "http" | "https");
         let mut parsed = match Url::parse(url) {
@@ -65,15 +73,10 @@ impl HttpTransport {
             });
         }
         parsed.set_fragment(None);
-        let tls = tls::config(parsed.scheme() == "https").map_err(|error| invalid(error.to_string()))?;
-        let client = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls)
-            .redirect(Policy::none())
-            .no_proxy()
-            .referer(false)
-            .connect_timeout(CONNECT_TIMEOUT)
-            .build()
-            .map_err(|error| invalid(innermost(&error)))?;
+        let client = options.client(&parsed).map_err(|reason| match reason {
+            Reason::Server(reason) => invalid(reason),
+            Reason::Proxy { url, reason } => InvalidUrl { url, reason },
+        })?;
         Ok(Self { url: parsed, client })
     }
 
@@ -189,7 +192,6 @@ impl fmt::Debug for HttpTransport {
     }
 }
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const EVENT_STREAM: &str = "text/event-stream";
 
 /// Why a body ended early.
@@ -232,7 +234,7 @@ fn with_scheme(text: &str) -> String {
 }
 
 /// Returns what the system said, below the layers that pass it on.
-fn innermost(error: &dyn StdError) -> String {
+pub(super) fn innermost(error: &dyn StdError) -> String {
     let mut error = error;
     while let Some(source) = error.source() {
         error = source;

@@ -42,13 +42,14 @@
 //! # What it leaves out
 //!
 //! Revisions of MCP before 2026-07-28 (a server of that sort is recognised and named), and authorization flows: a token
-//! that exists already goes in by [`Client::header`].
+//! that exists already goes in by [`Client::token`].
 
 mod answer;
 mod ask;
 mod cache;
 mod call;
 mod chain;
+mod child;
 mod diagnosis;
 mod dialect;
 mod driver;
@@ -56,15 +57,21 @@ mod error;
 mod failure;
 mod headers;
 mod http;
+mod http_options;
+mod lists;
 mod observe;
 mod operation_id;
 mod output;
 mod pace;
+mod pages;
 mod request;
 mod responder;
 mod response;
+mod roots;
+mod sampling;
 mod saved;
 mod scripted;
+mod stdio;
 #[cfg(test)]
 mod tests;
 mod tools;
@@ -87,12 +94,17 @@ pub use self::chain::Or;
 pub use self::diagnosis::Diagnosis;
 pub use self::error::CallError;
 pub use self::http::{HttpTransport, InvalidUrl};
+pub use self::http_options::HttpOptions;
+pub use self::lists::{Listed, Prompt, PromptArgument, Resource, ResourceTemplate};
 pub use self::observe::{Event, Observer, RoundOutcome, RoundTrace};
 pub use self::operation_id::OperationId;
 pub use self::output::Output;
 pub use self::responder::{BoxFuture, Responder, Responders};
+pub use self::roots::{InvalidRoot, Roots};
+pub use self::sampling::{CommandSampler, HttpSampler, SamplingApi};
 pub use self::saved::Saved;
 pub use self::scripted::{Misfit, Scripted};
+pub use self::stdio::{ChildEvent, StdioTransport};
 pub use self::tools::{RejectedTool, Tool, ToolList};
 pub use self::transport::{Incoming, Outgoing, Transport, TransportError};
 
@@ -113,7 +125,9 @@ pub struct Client {
     max_response_bytes: usize,
     server_timeout: Duration,
     cache: Option<Cache>,
+    progress: bool,
     last_id: AtomicI64,
+    last_progress: AtomicI64,
     /// The mirrored parameters of the tools listed so far.
     param_headers: Mutex<HashMap<String, Vec<ParamHeader>>>,
 }
@@ -142,7 +156,9 @@ impl Client {
             max_response_bytes: 16 * 1024 * 1024,
             server_timeout: Duration::from_secs(120),
             cache: None,
+            progress: false,
             last_id: AtomicI64::new(0),
+            last_progress: AtomicI64::new(0),
             param_headers: Mutex::default(),
         }
     }
@@ -167,6 +183,28 @@ impl Client {
     pub fn header(mut self, name: HeaderName, mut value: HeaderValue) -> Self {
         value.set_sensitive(true);
         self.headers.insert(name, value);
+        self
+    }
+
+    /// Sends this bearer token with every request, as `Authorization`. It is in no trace and no error.
+    ///
+    /// # Errors
+    ///
+    /// When the text cannot be a token: it is empty, or has other than visible ASCII characters in it.
+    pub fn token(self, token: &str) -> Result<Self, CallError> {
+        let is_token = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
+        match HeaderValue::try_from(format!("Bearer {token}")) {
+            Ok(value) if is_token => Ok(self.header(::http::header::AUTHORIZATION, value)),
+            _ => Err(CallError::Invalid("the token is empty, or has characters no token has".to_owned())),
+        }
+    }
+
+    /// Asks servers to tell how far an operation is, in notifications that go to observers. Default: no.
+    ///
+    /// Each operation gets a `progressToken` of its own, unless the caller's `_meta` has one.
+    #[must_use]
+    pub fn progress(mut self, wanted: bool) -> Self {
+        self.progress = wanted;
         self
     }
 
@@ -216,9 +254,16 @@ impl Client {
         self
     }
 
-    /// Returns the name under which users know the server: its URL.
+    /// Returns the name under which users know the server: its URL, or its command line.
     pub fn server(&self) -> &str {
         self.transport.server()
+    }
+
+    /// Ends what the transport has started, such as the server's process, and waits for it. Operations that still run fail.
+    ///
+    /// A client that is dropped does the same in the background, see [`StdioTransport`].
+    pub async fn close(&self) {
+        self.transport.close().await;
     }
 
     /// Asks the server what it is and what it can do (`server/discover`).
@@ -305,6 +350,10 @@ impl Client {
         }
     }
 
+    fn next_progress(&self) -> i64 {
+        self.last_progress.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     fn observe(&self, event: &Event<'_>) {
         for observer in &self.observers {
             observer.observe(event);
@@ -322,7 +371,7 @@ impl Client {
     /// Lists the tools, and tells whether this one's headers turn out to be others than known.
     async fn learns_headers_of(&self, tool: &str) -> bool {
         let known = self.param_headers_of(tool);
-        self.collect_tools(true).await.is_ok() && self.param_headers_of(tool) != known
+        self.list_tools_anew().await.is_ok() && self.param_headers_of(tool) != known
     }
 }
 

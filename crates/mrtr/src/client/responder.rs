@@ -67,6 +67,7 @@ pub struct Responders {
     form: Option<Arc<dyn Responder>>,
     url: Option<Arc<dyn Responder>>,
     sampling: Option<Arc<dyn Responder>>,
+    sampling_tools: bool,
     roots: Option<Arc<dyn Responder>>,
 }
 
@@ -107,6 +108,15 @@ impl Responders {
     #[must_use]
     pub fn sampling(mut self, responder: impl Responder + 'static) -> Self {
         self.sampling = Some(Arc::new(responder));
+        self.sampling_tools = false;
+        self
+    }
+
+    /// Answers sampling requests with this responder, which can make use of the tools that come with some.
+    #[must_use]
+    pub fn sampling_with_tools(mut self, responder: impl Responder + 'static) -> Self {
+        self.sampling = Some(Arc::new(responder));
+        self.sampling_tools = true;
         self
     }
 
@@ -143,7 +153,8 @@ impl Responders {
             capabilities.insert("elicitation".to_owned(), Value::Object(modes));
         }
         if self.sampling.is_some() {
-            capabilities.insert("sampling".to_owned(), json!({}));
+            let sampling = if self.sampling_tools { json!({ "tools": {} }) } else { json!({}) };
+            capabilities.insert("sampling".to_owned(), sampling);
         }
         if self.roots.is_some() {
             capabilities.insert("roots".to_owned(), json!({}));

@@ -1,10 +1,10 @@
 //! The tools of a server, all pages of them.
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
-use super::{CallError, Client, Diagnosis, headers};
+use super::{CallError, Client, headers};
 use crate::wire::Object;
 
 /// One tool, as its server describes it.
@@ -51,45 +51,20 @@ impl Client {
     /// See [`CallError`]. A list that repeats a page, or has more than 100 pages, 10,000 tools or 64 MiB, breaks the
     /// protocol.
     pub async fn list_tools(&self) -> Result<ToolList, CallError> {
-        match self.collect_tools(false).await {
-            // Spec: server/utilities/caching#interaction-with-pagination. The pages that were kept no longer fit together.
-            Err(CallError::Rpc { code: -32602, .. }) if self.cache.is_some() => self.collect_tools(true).await,
-            outcome => outcome,
-        }
+        self.pages("tools/list", "tools").await.map(|pages| self.learn(pages))
     }
 
-    /// Reads all pages; `is_fresh` if cached ones will not do.
-    pub(super) async fn collect_tools(&self, is_fresh: bool) -> Result<ToolList, CallError> {
+    /// Lists the tools as they are now, whatever is cached.
+    pub(super) async fn list_tools_anew(&self) -> Result<ToolList, CallError> {
+        self.collect("tools/list", "tools", true).await.map(|pages| self.learn(pages))
+    }
+
+    fn learn(&self, pages: Vec<Box<RawValue>>) -> ToolList {
         let mut list = ToolList::default();
-        let mut cursors: Vec<String> = Vec::new();
-        let mut bytes = 0;
-        loop {
-            let params = cursors.last().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
-            let page = self.request("tools/list", params);
-            let output = if is_fresh { page.fresh().await? } else { page.await? };
-            bytes += output.result.get().len();
-            if bytes > MAX_BYTES {
-                return Err(broken(format!("tools/list is longer than {} MiB", MAX_BYTES >> 20)));
-            }
-            let Object(page): Object<Page> = serde_json::from_str(output.result.get())
-                .map_err(|error| broken(format!("the result of tools/list is malformed: {error}")))?;
-            if list.tools.len() + list.rejected.len() + page.tools.len() > MAX_TOOLS {
-                return Err(broken(format!("tools/list has more than {MAX_TOOLS} tools")));
-            }
-            for raw in page.tools {
-                self.add(raw, &mut list);
-            }
-            match page.next_cursor {
-                None => return Ok(list),
-                Some(cursor) if cursors.contains(&cursor) => {
-                    return Err(broken("tools/list repeats a nextCursor".to_owned()));
-                }
-                Some(cursor) => cursors.push(cursor),
-            }
-            if cursors.len() >= MAX_PAGES {
-                return Err(broken(format!("tools/list has more than {MAX_PAGES} pages")));
-            }
+        for raw in pages {
+            self.add(raw, &mut list);
         }
+        list
     }
 
     fn add(&self, raw: Box<RawValue>, list: &mut ToolList) {
@@ -117,19 +92,6 @@ impl Client {
     }
 }
 
-const MAX_PAGES: usize = 100;
-/// Of all pages together.
-const MAX_TOOLS: usize = 10_000;
-/// Of all pages together.
-const MAX_BYTES: usize = 64 * 1024 * 1024;
-
-#[derive(Deserialize)]
-struct Page {
-    tools: Vec<Box<RawValue>>,
-    #[serde(rename = "nextCursor")]
-    next_cursor: Option<String>,
-}
-
 /// The members a client works with; those for display may have any type.
 #[derive(Deserialize)]
 struct ToolHead {
@@ -140,8 +102,4 @@ struct ToolHead {
     description: Value,
     #[serde(default, rename = "inputSchema")]
     input_schema: Value,
-}
-
-fn broken(what: String) -> CallError {
-    CallError::Protocol { round: 1, diagnosis: Diagnosis::ListMalformed, what }
 }

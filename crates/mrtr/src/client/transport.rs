@@ -3,10 +3,13 @@
 //! The rules of the protocol live above this trait, so that tests drive them without a port and another transport only
 //! has to move bytes.
 
+use std::sync::Arc;
+
 use http::HeaderMap;
 use thiserror::Error;
 
 use super::BoxFuture;
+use crate::wire::PROTOCOL_VERSION;
 
 /// Moves one request to a server and brings back its response.
 pub trait Transport: Send + Sync {
@@ -26,6 +29,31 @@ pub trait Transport: Send + Sync {
         request: &'a Outgoing,
         notify: &'a (dyn Fn(&str) + Send + Sync),
     ) -> BoxFuture<'a, Result<Incoming, TransportError>>;
+
+    /// Ends what the transport has started, such as a process, and waits for it. Nothing is exchanged after it.
+    ///
+    /// By default there is nothing to end.
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl<T: Transport + ?Sized> Transport for Arc<T> {
+    fn server(&self) -> &str {
+        (**self).server()
+    }
+
+    fn exchange<'a>(
+        &'a self,
+        request: &'a Outgoing,
+        notify: &'a (dyn Fn(&str) + Send + Sync),
+    ) -> BoxFuture<'a, Result<Incoming, TransportError>> {
+        (**self).exchange(request, notify)
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        (**self).close()
+    }
 }
 
 /// A request on its way out.
@@ -69,6 +97,26 @@ pub enum TransportError {
         server: String,
         /// What the system said.
         cause: String,
+    },
+    /// The process that is the server could not be started, or ended before it answered anything.
+    #[error("cannot start {server}: {cause}")]
+    Start {
+        /// The command.
+        server: String,
+        /// What the system said, or how the process ended.
+        cause: String,
+    },
+    /// The process looks like a server of an older revision. Over HTTP, [`CallError::Legacy`](super::CallError::Legacy)
+    /// says so.
+    #[error(
+        "{server} {detail}: this looks like a legacy server that wants `initialize` first; \
+         it does not speak revision {PROTOCOL_VERSION}"
+    )]
+    Legacy {
+        /// The command.
+        server: String,
+        /// How it differs.
+        detail: String,
     },
     /// The connection broke while a request was under way. Whether the server acted on it is unknown.
     #[error("lost the connection to {server}: {cause}")]
