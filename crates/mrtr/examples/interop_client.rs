@@ -6,6 +6,7 @@ use std::env;
 use std::error::Error;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use mrtr::client::{
@@ -13,22 +14,33 @@ use mrtr::client::{
     StdioTransport,
 };
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 type Scenario = fn(Peer) -> Pin<Box<dyn Future<Output = Outcome>>>;
 
-/// The server: every scenario has clients of its own.
+/// The server: every scenario has clients of its own. One that is a command is started once.
 #[derive(Clone)]
-struct Peer(Arc<[String]>);
+enum Peer {
+    At(String),
+    Started(Arc<StdioTransport>),
+}
 
 impl Peer {
-    fn client(&self) -> Outcome<Client> {
-        match &*self.0 {
-            [url] => Ok(Client::new(url)?),
+    fn new(args: &[String]) -> Outcome<Self> {
+        match args {
             [dashes, program, args @ ..] if dashes == "--" => {
-                Ok(Client::with_transport(StdioTransport::new(program).args(args)))
+                Ok(Self::Started(Arc::new(StdioTransport::new(program).args(args))))
             }
+            [url] => Ok(Self::At(url.clone())),
             _ => Err("usage: interop_client URL, or interop_client -- COMMAND ARGS...".into()),
+        }
+    }
+
+    fn client(&self) -> Outcome<Client> {
+        match self {
+            Self::At(url) => Ok(Client::new(url)?),
+            Self::Started(server) => Ok(Client::with_transport(Arc::clone(server))),
         }
     }
 
@@ -254,13 +266,19 @@ fn scenarios() -> Vec<(&'static str, Scenario)> {
 }
 
 #[tokio::main]
-async fn main() {
+async fn main() -> Outcome {
     let args: Vec<_> = env::args().skip(1).collect();
-    let peer = Peer(args.into());
+    let peer = Peer::new(&args)?;
     for (name, scenario) in scenarios() {
-        match scenario(peer.clone()).await {
-            Ok(()) => println!("ok {name}"),
-            Err(error) => println!("FAIL {name}: {}", error.to_string().replace('\n', " ")),
+        match timeout(LONGEST, scenario(peer.clone())).await {
+            Ok(Ok(())) => println!("ok {name}"),
+            Ok(Err(error)) => println!("FAIL {name}: {}", error.to_string().replace('\n', " ")),
+            Err(_) => println!("FAIL {name}: no end after {} s", LONGEST.as_secs()),
         }
     }
+    peer.client()?.close().await;
+    Ok(())
 }
+
+/// How long a scenario may take.
+const LONGEST: Duration = Duration::from_secs(30);

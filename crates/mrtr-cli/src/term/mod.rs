@@ -12,10 +12,11 @@ mod prompt;
 mod sampling;
 
 use std::io::{self, IsTerminal, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
-use crossterm::cursor::Show;
+use crossterm::cursor::{MoveToColumn, Show};
 use crossterm::style::Print;
 use crossterm::terminal::{Clear, ClearType};
 use mrtr::client::{Answer, Ask, BoxFuture, Kind, NotAnswered, Responder};
@@ -118,11 +119,13 @@ pub(crate) fn warn(message: &str) {
 
 /// Says what is going on.
 pub(crate) fn note(message: &str) {
+    status("");
     anstream::eprintln!("{}", escape::block(message));
 }
 
 /// Says what a server's process says on the side, dimmed.
 pub(crate) fn aside(line: &str) {
+    status("");
     anstream::eprintln!("{}", prompt::dim(&escape::line(line)));
 }
 
@@ -138,13 +141,22 @@ pub(crate) fn is_prompting() -> bool {
 
 /// Puts this in the place of the status line before; empty, the line is gone. The text is harmless already.
 pub(crate) fn status(text: &str) {
-    if !is_prompting() {
-        let text = layout::cut(text, layout::screen().0.saturating_sub(1));
-        anstream::eprint!("\r{}\u{1b}[K", if text.is_empty() { text } else { prompt::dim(&text) });
+    if is_prompting() || !is_watched() {
+        return;
+    }
+    let text = layout::cut(text, layout::screen().0.saturating_sub(1));
+    let was_there = HAS_STATUS.swap(!text.is_empty(), Ordering::Relaxed);
+    if was_there || !text.is_empty() {
+        // Only looks depend on it.
+        let _ = crossterm::execute!(io::stderr(), MoveToColumn(0), Print(text), Clear(ClearType::UntilNewLine));
     }
 }
 
+/// Whether there is a status line, which has to go before anything else is said.
+static HAS_STATUS: AtomicBool = AtomicBool::new(false);
+
 fn say(style: Style, label: &str, message: &str) {
+    status("");
     anstream::eprintln!("{style}{label}{style:#} {}", escape::block(message));
 }
 

@@ -1,13 +1,19 @@
 //! The program from outside: what it prints where, and the code it exits with.
 
 mod call;
+#[cfg(unix)]
+mod command;
 // Looks for processes in /proc.
 #[cfg(target_os = "linux")]
 mod demo;
 mod diagnoses;
 mod health;
 mod keygen;
+mod lend;
+mod lists;
+mod reach;
 mod server;
+mod shell;
 mod state;
 #[cfg(unix)]
 mod stdio;
@@ -26,11 +32,24 @@ struct Ran {
 
 /// Runs the program without a terminal.
 fn mrtr<'a>(args: impl IntoIterator<Item = &'a str>) -> Ran {
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_mrtr")).args(args).stdin(Stdio::null()).output().expect("the program starts");
+    mrtr_with(args, [])
+}
+
+/// Runs the program without a terminal, with these variables set.
+fn mrtr_with<'a>(
+    args: impl IntoIterator<Item = &'a str>,
+    envs: impl IntoIterator<Item = (&'static str, &'a str)>,
+) -> Ran {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mrtr"));
+    for name in SECRETS {
+        command.env_remove(name);
+    }
+    let output = command.args(args).envs(envs).stdin(Stdio::null()).output().expect("the program starts");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     Ran { stdout: text(output.stdout), stderr: text(output.stderr), code: output.status.code().unwrap_or(-1) }
 }
+
+const SECRETS: [&str; 2] = ["MRTR_TOKEN", "MRTR_SAMPLE_KEY"];
 
 impl Ran {
     /// Asserts code, stdout and stderr, to the letter.

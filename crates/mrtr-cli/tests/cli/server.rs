@@ -36,11 +36,28 @@ async fn serve(listener: TcpListener) {
 }
 
 async fn respond(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    let authorization = request.headers().get("authorization").cloned();
     let body = request.into_body().collect().await.map(|body| body.to_bytes()).unwrap_or_default();
-    let request: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let mut request: Value = serde_json::from_slice(&body).unwrap_or_default();
+    request["params"]["authorization"] = authorization.and_then(|it| it.to_str().ok().map(str::to_owned)).into();
     let mut message = match request["method"].as_str() {
         Some("tools/list") => json!({ "result": { "tools": tools() } }),
         Some("tools/call") => json!({ "result": call(&request["params"]) }),
+        Some("server/discover") => json!({ "result": described() }),
+        Some("prompts/list") => json!({ "result": prompts(&request["params"]) }),
+        Some("prompts/get") => json!({ "result": prompt(&request["params"]) }),
+        Some("resources/list") => json!({ "result": { "resources": [
+            { "uri": "note://1", "name": "one", "mimeType": "text/plain", "description": "The first\u{1b}[2J note" },
+            { "name": "nowhere" },
+        ]}}),
+        Some("resources/templates/list") => json!({ "result": { "resourceTemplates": [
+            { "uriTemplate": "note://{id}", "name": "notes", "title": "Any note" },
+        ]}}),
+        Some("resources/read") => json!({ "result": resource(&request["params"]) }),
+        // A model, which says who asks.
+        None if request["messages"].is_array() => json!({ "model": request["model"], "choices": [{ "message": {
+            "content": request["params"]["authorization"]
+        }}]}),
         _ => json!({ "error": { "code": -32601, "message": "Method not found" } }),
     };
     message["id"] = request["id"].clone();
@@ -65,7 +82,10 @@ fn tools() -> Value {
         { "name": "forger", "inputSchema": nothing() },
         { "name": "blocks", "inputSchema": nothing() },
         { "name": "fail", "inputSchema": nothing() },
-        { "name": "draft", "inputSchema": nothing() }
+        { "name": "draft", "inputSchema": nothing() },
+        { "name": "whoami", "inputSchema": nothing() },
+        { "name": "write", "inputSchema": nothing() },
+        { "name": "where", "inputSchema": nothing() }
     ])
 }
 
@@ -138,11 +158,68 @@ fn call(params: &Value) -> Value {
             { "text": "typeless" }, { "type": "a\nb" }
         ]}),
         "fail" => json!({ "content": [{ "type": "text", "text": "Disk full." }], "isError": true }),
+        "whoami" => done(params["authorization"].as_str().unwrap_or("nobody")),
+        "write" => match answer("poem") {
+            None => round(&json!({ "poem": { "method": "sampling/createMessage", "params": {
+                "systemPrompt": "You are a poet.", "maxTokens": 50, "modelPreferences": { "hints": [{ "name": "bard" }] },
+                "messages": [{ "role": "user", "content": { "type": "text", "text": "A line\u{1b}[2J about rain" } }],
+            }}})),
+            Some(answer) => done(&format!("{}: {}", answer["model"], answer["content"]["text"])),
+        },
+        "where" => match answer("roots") {
+            None => round(&json!({ "roots": { "method": "roots/list" } })),
+            Some(answer) => {
+                let capabilities = &params["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+                done(&format!("{} {}", answer["roots"], capabilities["roots"]))
+            }
+        },
         "draft" => json!({ "resultType": "inputRequired", "inputRequests": {
             "ok": { "type": "elicitation", "message": "Sure?", "schema": {} }
         }}),
         _ => done("?"),
     }
+}
+
+fn described() -> Value {
+    json!({
+        "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} },
+        "instructions": "Be kind.", "_meta": { "io.modelcontextprotocol/serverInfo": { "name": "test", "version": "1" } }
+    })
+}
+
+/// Two pages.
+fn prompts(params: &Value) -> Value {
+    match params["cursor"].as_str() {
+        None => json!({ "nextCursor": "2", "prompts": [
+            { "name": "review", "description": "Reviews code", "arguments": [
+                { "name": "language", "description": "Of the code", "required": true }, { "name": "focus" }
+            ]},
+        ]}),
+        Some(_) => json!({ "prompts": [{ "name": "greet", "title": "Says hello" }] }),
+    }
+}
+
+fn prompt(params: &Value) -> Value {
+    let Some(answer) = params["inputResponses"].get("style") else {
+        return ask(
+            "style",
+            "How?",
+            &json!({ "type": "object", "required": ["tone"], "properties": { "tone": { "type": "string" } } }),
+        );
+    };
+    let text = format!("Review {} in a {} tone.", params["arguments"]["language"], answer["content"]["tone"]);
+    json!({ "resultType": "complete", "messages": [
+        { "role": "user", "content": { "type": "text", "text": text } },
+        { "role": "assistant", "content": { "type": "image", "data": "", "mimeType": "image/png" } },
+    ]})
+}
+
+fn resource(params: &Value) -> Value {
+    let content = match params["uri"].as_str() {
+        Some("note://bytes") => json!({ "uri": "note://bytes", "mimeType": "image/png", "blob": "AAEC" }),
+        _ => json!({ "uri": params["uri"], "text": "Buy milk." }),
+    };
+    json!({ "resultType": "complete", "contents": [content] })
 }
 
 fn trip() -> Value {

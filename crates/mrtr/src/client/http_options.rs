@@ -1,5 +1,6 @@
 //! How HTTP servers are reached: proxy and time limits. One client is built here for all who need one.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::time::Duration;
 
@@ -90,12 +91,13 @@ impl HttpOptions {
 
     /// Whether a TLS connection may be made.
     fn needs_trust(&self, url: &Url) -> bool {
-        let is_https = |scheme: &str| scheme.eq_ignore_ascii_case("https");
         match &self.proxy {
-            _ if is_https(url.scheme()) => true,
+            _ if url.scheme() == "https" => true,
             Via::Nothing => false,
-            Via::Environment => !is_loopback(url),
-            Via::Url(text) => text.split_once(':').is_some_and(|(scheme, _)| is_https(scheme)),
+            Via::Environment => {
+                !is_loopback(url) && PROXIES.iter().filter_map(std::env::var_os).any(|it| is_secure(&it))
+            }
+            Via::Url(text) => is_secure(text.as_ref()),
         }
     }
 }
@@ -130,6 +132,14 @@ fn proxy(text: &str) -> Result<Proxy, Reason> {
     let proxy = Proxy::all(url).map_err(|error| Reason::Proxy { url: host, reason: innermost(&error) })?;
     Ok(proxy.no_proxy(NoProxy::from_env()))
 }
+
+/// Whether a proxy is talked to over TLS.
+fn is_secure(url: &OsStr) -> bool {
+    url.to_str().and_then(|text| text.get(..6)).is_some_and(|start| start.eq_ignore_ascii_case("https:"))
+}
+
+/// The variables that name proxies for `http` URLs.
+const PROXIES: [&str; 4] = ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
 
 fn is_loopback(url: &Url) -> bool {
     match url.host() {

@@ -25,7 +25,7 @@
 //! # Stopping
 //!
 //! Every method that calls a server is cancel-safe in this sense: drop its future and the call is abandoned. An open
-//! connection closes, which tells the server; no further answer is sent. `tokio::select!` with a Ctrl-C signal is enough.
+//! connection closes, or a server that is a child process is sent `notifications/cancelled`; no further answer is sent. `tokio::select!` with a Ctrl-C signal is enough.
 //!
 //! A responder that is asked at the time is dropped with it: a prompt leaves the screen in its guard's `drop`. An operation
 //! that may be wanted again is not lost, if it was saved: see [`Call::on_save`].

@@ -92,9 +92,6 @@ impl CommandSampler {
         let run = timeout(self.timeout, run).await;
         let run = run.map_err(|_| failed(format!("not done within {} s", self.timeout.as_secs_f32())))?;
         let Run { status, output, errors } = run.map_err(|error| failed(error.to_string()))?;
-        if output.len() > self.max_bytes {
-            return Err(failed(format!("it printed more than {} bytes", self.max_bytes)));
-        }
         if !status.success() {
             let said = printable(&String::from_utf8_lossy(&errors));
             let said = if said.is_empty() { said } else { format!(": {said}") };
@@ -118,20 +115,27 @@ async fn run(child: &mut Child, streams: Streams, input: &str, limit: usize) -> 
         let _ = stdin.write_all(input.as_bytes()).await;
         let _ = stdin.write_all(b"\n").await;
     };
-    let (output, errors) = (bounded(&mut stdout, limit), bounded(&mut stderr, MOST_ERRORS));
-    let ((), output, errors) = tokio::join!(feed, output, errors);
-    let output = output?;
-    if output.len() > limit {
-        child.kill();
-    }
-    Ok(Run { status: child.wait().await?, output, errors: errors? })
+    let fed = async {
+        feed.await;
+        Ok(())
+    };
+    let too_much = || io::Error::other(format!("it printed more than {limit} bytes"));
+    let output = async { bounded(&mut stdout, limit).await?.ok_or_else(too_much) };
+    // What is said beyond is not kept, but read on: a command must not wait for somebody to listen.
+    let errors = async {
+        let kept = bounded(&mut stderr, MOST_ERRORS).await?.unwrap_or_default();
+        tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await?;
+        Ok(kept)
+    };
+    let ((), output, errors) = tokio::try_join!(fed, output, errors)?;
+    Ok(Run { status: child.wait().await?, output, errors })
 }
 
-/// Reads to the end, or just past the limit; what comes then finds the pipe closed.
-async fn bounded(stream: &mut (impl AsyncRead + Unpin), limit: usize) -> io::Result<Vec<u8>> {
+/// Reads to the end; `None` if that is beyond the limit.
+async fn bounded(stream: &mut (impl AsyncRead + Unpin), limit: usize) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     stream.take(u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1)).read_to_end(&mut bytes).await?;
-    Ok(bytes)
+    Ok((bytes.len() <= limit).then_some(bytes))
 }
 
 /// Reads what was printed: a result, or text.
@@ -155,5 +159,5 @@ impl Responder for CommandSampler {
     }
 }
 
-/// What is kept of its stderr, in bytes. More of it than a pipe holds ends the command that writes it.
+/// What is kept of its stderr, in bytes; of more, nothing.
 const MOST_ERRORS: usize = 64 * 1024;

@@ -54,8 +54,6 @@ pub(super) struct Head {
     pub(super) progress_token: Option<String>,
     /// Whether sending it a second time is what the specification has in mind.
     pub(super) may_repeat: bool,
-    /// Its method.
-    pub(super) method: String,
     /// Its metadata, as JSON text.
     pub(super) meta: Option<Box<RawValue>>,
 }
@@ -212,7 +210,6 @@ impl Head {
             id: message.id.get().to_owned(),
             progress_token: meta.progress_token.map(|token| token.get().to_owned()),
             may_repeat,
-            method: message.method,
             meta: params.meta.map(ToOwned::to_owned),
         })
     }

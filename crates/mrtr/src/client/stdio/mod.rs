@@ -181,7 +181,7 @@ impl StdioTransport {
 
     /// Sets how long a server may take to say that it speaks this revision; `None` does not ask. Default: 30 s.
     ///
-    /// Before the first request of its own, a client asks `server/discover`: some servers of older revisions would take
+    /// Before its first request, a client asks `server/discover`: some servers of older revisions would take
     /// a `tools/call` and treat it by other rules, and some never answer. The time starts with the process, and so
     /// includes what `npx` and the like download.
     #[must_use]
@@ -239,8 +239,8 @@ impl StdioTransport {
             Some(process) => process,
             None => Arc::clone(life.process.insert(self.start()?)),
         };
-        if let (Some(timeout), false) = (self.probe, life.is_probed || head.method == "server/discover")
-            && let Err(finding) = probe::run(&process, head, timeout).await
+        if let (Some(patience), false) = (self.probe, life.is_probed)
+            && let Err(finding) = probe::run(&process, head, patience).await
         {
             process.close(self.grace);
             life.process = None;

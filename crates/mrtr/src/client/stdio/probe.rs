@@ -56,13 +56,7 @@ fn without_token(meta: &str) -> String {
 
 /// Sends one request of the probe's own.
 async fn ask(process: &Process, id: &str, request: String) -> Result<String, Finding> {
-    let head = Head {
-        id: Value::from(id).to_string(),
-        progress_token: None,
-        may_repeat: false,
-        method: String::new(),
-        meta: None,
-    };
+    let head = Head { id: Value::from(id).to_string(), progress_token: None, may_repeat: false, meta: None };
     let (number, mut news) = process.calls.open(&head, LONGEST).map_err(|_| Finding::Gone)?;
     let _forget = Forget { process, number };
     process.send(number, request).await;

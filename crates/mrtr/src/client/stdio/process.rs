@@ -76,9 +76,9 @@ impl Process {
         self.pid
     }
 
-    /// Has a request written, once there is room. An error says that the process is gone, which the call is told too.
+    /// Has a request written, once there is room. Where nothing can be written any more the server is ended, and the
+    /// request is told that.
     pub(super) async fn send(&self, number: u64, request: String) {
-        // It fails when the writer is gone, and then the process is or soon will be.
         let _ = self.outbox.send(Message::Request(number, request)).await;
     }
 
@@ -139,6 +139,8 @@ impl Keeper {
             status = self.child.wait() => status,
             // Spec: basic/transports/stdio#shutdown. A server says that it is done by closing its stdout.
             _ = &mut reader => self.end_unless_killed(DROPPED_GRACE).await,
+            // It takes no messages any more.
+            _ = &mut self.writer => self.end_unless_killed(DROPPED_GRACE).await,
             stop = told(&mut stop) => match stop {
                 Stop::Gently(grace) => self.end_unless_killed(grace).await,
                 Stop::Not | Stop::Now => self.kill().await,
