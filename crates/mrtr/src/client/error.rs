@@ -54,7 +54,7 @@ pub enum CallError {
     /// The server looks like one of an older revision.
     #[error(
         "{server} answered HTTP {status}{}: this looks like a legacy server that wants `initialize` first; \
-         it does not speak revision {PROTOCOL_VERSION}",
+         it does not speak revision {PROTOCOL_VERSION}, the only one of this client; a newer release of it may",
         Detail(detail)
     )]
     Legacy {
