@@ -9,7 +9,7 @@ use crate::exit::exit_codes;
 
 /// Call MCP tools that ask questions in the middle of a call (spec revision 2026-07-28).
 #[derive(Debug, Parser)]
-#[command(version, after_help = exit_codes!(), max_term_width = 100)]
+#[command(name = "mrtr", version, after_help = exit_codes!(), max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -346,7 +346,7 @@ Examples:
   mrtr call https://mcp.example.com/mcp search query=rust limit:=5 --json
   mrtr call deploy_release service=api version=4.8.1 -- mrtr demo-server --stdio
       (the server is a command, started for the call)
-  MRTR_TOKEN=$(cat token) mrtr call https://mcp.example.com/mcp search query=rust
+  MRTR_TOKEN=$(cat token) mrtr call https://mcp.example.com/mcp search query=x
   mrtr call https://mcp.example.com/mcp book --answer trip.extras=wifi,meal
       (a list in an answer)
   mrtr call https://mcp.example.com/mcp pay --answer page=accept

@@ -11,6 +11,8 @@ use mrtr::client::{
     SamplingApi,
 };
 
+use serde_json::Value;
+
 use crate::args::Lend;
 use crate::exit::Failure;
 use crate::term::Terminal;
@@ -79,6 +81,13 @@ impl Desk {
         }
         let terminal = self.terminal.as_ref().ok_or(NotAnswered::Nobody)?;
         let Some(model) = &self.model else {
+            // Spec: client/sampling. Tools come only to who has declared that they can be used.
+            let params: Value = serde_json::from_str(ask.params.get()).unwrap_or_default();
+            if !params["tools"].is_null() || !params["toolChoice"].is_null() {
+                let what =
+                    "the server sends tools for the model, which a person cannot use and this client did not declare";
+                return Err(NotAnswered::failed(what));
+            }
             return terminal.write_sample(ask).await;
         };
         let reviewed = terminal.review_request(ask).await?;

@@ -22,23 +22,18 @@ fn a_token_comes_from_the_environment_or_a_flag_and_is_in_no_trace() {
 fn a_proxy_is_used_from_the_flag_or_the_environment_but_not_to_this_machine() {
     // The server answers to any host, as a proxy would.
     let (url, elsewhere) = (server::start(), "http://mcp.invalid/mcp");
-    let none = [
-        ("HTTP_PROXY", ""),
-        ("http_proxy", ""),
-        ("ALL_PROXY", ""),
-        ("all_proxy", ""),
-        ("NO_PROXY", ""),
-        ("no_proxy", ""),
-    ];
-    let run = |args: &[&str], envs: &[(&'static str, &str)]| {
-        mrtr_with(args.iter().copied(), none.iter().chain(envs).copied()).code
+    let run = |args: [&str; 2], more: &[&str], proxy: &str, except: &str| {
+        let proxies = ["HTTP_PROXY", "http_proxy"].map(|name| (name, proxy));
+        let exceptions = ["NO_PROXY", "no_proxy"].map(|name| (name, except));
+        let none = ["ALL_PROXY", "all_proxy"].map(|name| (name, ""));
+        mrtr_with(args.iter().chain(more).copied(), proxies.into_iter().chain(exceptions).chain(none)).code
     };
-    assert_eq!(run(&["tools", elsewhere], &[]), 1);
-    assert_eq!(run(&["tools", elsewhere, "--proxy", &url], &[]), 0);
-    assert_eq!(run(&["tools", elsewhere], &[("http_proxy", &url)]), 0);
-    assert_eq!(run(&["tools", elsewhere], &[("http_proxy", &url), ("NO_PROXY", "mcp.invalid")]), 1);
-    assert_eq!(run(&["tools", elsewhere, "--proxy", &url], &[("NO_PROXY", "mcp.invalid")]), 1);
-    assert_eq!(run(&["tools", &url], &[("http_proxy", "http://127.0.0.1:1")]), 0);
+    assert_eq!(run(["tools", elsewhere], &[], "", ""), 1);
+    assert_eq!(run(["tools", elsewhere], &["--proxy", &url], "", ""), 0);
+    assert_eq!(run(["tools", elsewhere], &[], &url, ""), 0);
+    assert_eq!(run(["tools", elsewhere], &[], &url, "mcp.invalid"), 1);
+    assert_eq!(run(["tools", elsewhere], &["--proxy", &url], "", "mcp.invalid"), 1);
+    assert_eq!(run(["tools", &url], &[], "http://127.0.0.1:1", ""), 0);
     mrtr(["tools", &url, "--proxy", "socks5://user:secret@host"]).is(
         2,
         "",

@@ -165,7 +165,7 @@ impl HttpSampler {
         let text = String::from_utf8_lossy(&bytes);
         let value: Value = serde_json::from_str(&text).unwrap_or_default();
         if !status.is_success() {
-            let said = value["error"]["message"].as_str().or(value["error"].as_str()).unwrap_or(&text);
+            let said = value["error"]["message"].as_str().or_else(|| value["error"].as_str()).unwrap_or(&text);
             return Err(NotAnswered::failed(format!("{} answered HTTP {status}: {}", self.url, printable(said))));
         }
         Ok(value)

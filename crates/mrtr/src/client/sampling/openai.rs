@@ -43,7 +43,7 @@ fn add(message: &Value, messages: &mut Vec<Value>) -> Result<(), String> {
     if parts.is_empty() && calls.is_empty() {
         return Ok(());
     }
-    let mut translated = json!({ "role": message["role"], "content": content(parts) });
+    let mut translated = json!({ "role": message["role"], "content": content(&parts) });
     if !calls.is_empty() {
         translated["tool_calls"] = calls.into();
     }
@@ -52,12 +52,12 @@ fn add(message: &Value, messages: &mut Vec<Value>) -> Result<(), String> {
 }
 
 /// Text alone is a string, which every server of this API understands.
-fn content(parts: Vec<Value>) -> Value {
+fn content(parts: &[Value]) -> Value {
     if parts.is_empty() {
         return Value::Null;
     }
     let texts: Option<Vec<_>> = parts.iter().map(|part| part["text"].as_str()).collect();
-    texts.map_or_else(|| Value::Array(parts.clone()), |texts| texts.join("\n").into())
+    texts.map_or_else(|| Value::Array(parts.to_vec()), |texts| texts.join("\n").into())
 }
 
 fn part(block: &Value) -> Result<Value, String> {
@@ -92,7 +92,7 @@ pub(super) fn response(response: &Value, model: &str) -> Option<Value> {
     let choice = response["choices"].get(0)?;
     let message = choice.get("message").filter(|message| message.is_object())?;
     let mut content = Vec::new();
-    let text = message["content"].as_str().or(message["refusal"].as_str()).unwrap_or_default();
+    let text = message["content"].as_str().or_else(|| message["refusal"].as_str()).unwrap_or_default();
     if !text.is_empty() {
         content.push(json!({ "type": "text", "text": text }));
     }

@@ -178,7 +178,9 @@ impl Inner {
     }
 
     fn tell_all(&self, news: impl Fn() -> News) {
-        self.open.values().for_each(|call| drop(call.tell(news())));
+        for call in self.open.values() {
+            call.tell(news());
+        }
     }
 }
 

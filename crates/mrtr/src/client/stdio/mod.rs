@@ -428,7 +428,9 @@ impl fmt::Debug for StdioTransport {
 
 /// Who is told what happens.
 #[derive(Clone, Default)]
-struct OnEvent(Option<Arc<dyn Fn(&ChildEvent<'_>) + Send + Sync>>);
+struct OnEvent(Option<Arc<Listen>>);
+
+type Listen = dyn Fn(&ChildEvent<'_>) + Send + Sync;
 
 impl OnEvent {
     fn tell(&self, event: &ChildEvent<'_>) {

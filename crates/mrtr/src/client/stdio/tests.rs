@@ -218,7 +218,7 @@ async fn a_server_that_never_reads_or_never_writes_costs_the_timeout_and_no_more
 
 #[tokio::test]
 async fn a_server_that_closes_its_stdin_is_ended() {
-    let text = r#"read -r line; echo '{"jsonrpc":"2.0","id":"mrtr-discover","result":{}}'; exec <&-; exec sleep 60"#;
+    let text = r#"read -r line; exec <&-; echo '{"jsonrpc":"2.0","id":"mrtr-discover","result":{}}'; exec sleep 60"#;
     let error = failure(script(text).retries(0)).await;
     assert_eq!(
         error,
