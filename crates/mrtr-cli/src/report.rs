@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::error::Error;
 
-use mrtr::client::{Ask, CallError, Kind, Misfit};
+use mrtr::client::{Ask, CallError, Diagnosis, Kind, Misfit};
 use mrtr::form::{Field, FieldKind, Form, Problem};
+use mrtr::wire::PROTOCOL_VERSION;
 use serde_json::Value;
 
 use crate::command::did_you_mean;
@@ -19,8 +20,17 @@ pub(crate) fn failure(error: CallError) -> Failure {
         error @ (CallError::Undeclared { .. } | CallError::Rpc { code: -32021, .. }) => undeclared(&error),
         CallError::Responder { round, key, cause } => responder(round, key, cause),
         CallError::Invalid(what) => Failure::usage(what),
-        error => Failure::new(Exit::Failed, quoted(&error.to_string())),
+        error => Failure::new(Exit::Failed, format!("{}{}", quoted(&error.to_string()), broken_rule(&error))),
     }
+}
+
+/// Names the rule a server broke, for whoever writes it; empty if it is not for that that the call ended.
+fn broken_rule(error: &CallError) -> String {
+    let line = |diagnosis: Diagnosis| {
+        let (name, rule, section) = (diagnosis.name(), diagnosis.rule(), diagnosis.section());
+        format!("\n  {name}: {rule}\n  (specification {PROTOCOL_VERSION}, {section})")
+    };
+    error.diagnosis().map(line).unwrap_or_default()
 }
 
 fn responder(round: u32, key: String, cause: Box<dyn Error + Send + Sync>) -> Failure {

@@ -22,6 +22,16 @@ struct Servers {
     demo: String,
 }
 
+/// Waits until this is so, or two seconds.
+async fn eventually(is_so: impl Fn() -> bool) {
+    for _ in 0..200 {
+        if is_so() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
 fn form() -> Value {
     serde_json::from_str(include_str!("../../every_field.json")).expect("JSON")
 }
@@ -186,7 +196,8 @@ impl Servers {
         let params = from_json(json!({ "name": "step_by_step", "arguments": {} }));
         let result = to_json(&client.call_tool(params).await.map_err(text)?);
         equal(&result["content"][0]["text"], "Written in a dry tone.", "the result")?;
-        // rmcp runs a task for each notification, so those that come together may change places.
+        // rmcp runs a task for each notification, so those that come together may change places, or come after the result.
+        eventually(|| client.service().progress().len() >= 3).await;
         let mut seen = names(&json!(client.service().progress()), 2);
         seen.sort_by_key(Value::to_string);
         equal(seen, ["Asking", "Asking", "Writing"], "the progress")
@@ -197,6 +208,7 @@ impl Servers {
         let meta = json!({ "io.modelcontextprotocol/logLevel": "debug" });
         let params = from_json(json!({ "name": "test_logging_tool", "arguments": {}, "_meta": meta }));
         client.call_tool(params).await.map_err(text)?;
+        eventually(|| !client.service().logged().is_empty()).await;
         equal(client.service().logged(), json!([{ "level": "info", "data": "Evaluating" }]), "the log")
     }
 

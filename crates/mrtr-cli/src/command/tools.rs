@@ -49,8 +49,9 @@ fn table(tools: &[Tool]) -> Table {
     table
 }
 
+/// A cell of a table, which breaks its lines itself: those of a description would be shown as codes.
 pub(super) fn cell(text: &str) -> Cell {
-    Cell::new(escape::line(text))
+    Cell::new(escape::line(&text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")))
 }
 
 fn kind(field: &Field) -> String {

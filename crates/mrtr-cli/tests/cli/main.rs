@@ -6,6 +6,7 @@ mod command;
 // Looks for processes in /proc.
 #[cfg(target_os = "linux")]
 mod demo;
+mod diagnoses;
 mod health;
 mod keygen;
 mod lend;

@@ -3,12 +3,14 @@
 use std::error::Error;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::Kind;
 
 /// What the user did with a question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Action {
     /// Said yes, with the content of the form if there is one.
     Accept,
@@ -113,6 +115,9 @@ pub enum NotAnswered {
     /// There is nobody who could be asked. The other questions of the round are still put, so that
     /// [`CallError::Unanswered`](super::CallError::Unanswered) names all that are open.
     Nobody,
+    /// As [`Nobody`](Self::Nobody), and these fields of the form are known: whoever is asked next gets them as
+    /// [settled](super::Ask::settled).
+    Partly(Map<String, Value>),
     /// The user stops the whole operation, not just this question.
     Abandoned,
     /// The answer at hand does not fit the question, or asking failed.

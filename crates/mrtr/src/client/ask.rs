@@ -4,6 +4,7 @@
 //! on the way. What cannot be read at all never becomes a question: a message, schema or URL that is missing or of the
 //! wrong type ends the operation before anybody is asked.
 
+use std::any::Any;
 use std::fmt;
 
 use serde::Deserialize;
@@ -92,6 +93,9 @@ pub struct Ask {
     pub kind: Kind,
     /// The `params` of the input request, as sent.
     pub params: Box<RawValue>,
+    /// Whether somebody else is asked if this responder answers [`NotAnswered::Nobody`](super::NotAnswered::Nobody); see
+    /// [`Or`](super::Or).
+    pub has_alternative: bool,
     /// Field values settled before a person is asked, for example by a [`Scripted`](super::Scripted) responder that
     /// covers a part of the form. A responder keeps them and asks for the rest.
     pub settled: Map<String, Value>,
@@ -113,6 +117,13 @@ impl Ask {
     /// Returns the page the user is sent to, unchecked.
     pub fn url(&self) -> Option<String> {
         self.param("url")
+    }
+
+    /// Returns what the caller gave with the call that asks; `None` if that was nothing, or of another type.
+    ///
+    /// With several callers on one client, this is how a question finds the screen of the one whose call asks.
+    pub fn context<T: Any>(&self) -> Option<&T> {
+        self.operation.context()
     }
 
     fn param<'a, T: Deserialize<'a>>(&'a self, name: &str) -> Option<T> {

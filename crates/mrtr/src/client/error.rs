@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::{Ask, Kind, TransportError};
+use super::{Ask, Diagnosis, Kind, TransportError};
 use crate::wire::PROTOCOL_VERSION;
 
 /// An operation that ended without a result.
@@ -54,7 +54,7 @@ pub enum CallError {
     /// The server looks like one of an older revision.
     #[error(
         "{server} answered HTTP {status}{}: this looks like a legacy server that wants `initialize` first; \
-         it does not speak revision {PROTOCOL_VERSION}",
+         it does not speak revision {PROTOCOL_VERSION}, the only one of this client; a newer release of it may",
         Detail(detail)
     )]
     Legacy {
@@ -70,6 +70,8 @@ pub enum CallError {
     Protocol {
         /// The round.
         round: u32,
+        /// The rule it breaks.
+        diagnosis: Diagnosis,
         /// What was expected and what came.
         what: String,
     },
@@ -124,6 +126,17 @@ pub enum CallError {
     /// The call itself is wrong; nothing was sent.
     #[error("{0}")]
     Invalid(String),
+}
+
+impl CallError {
+    /// Names the rule of the specification that the server broke, if it is for that that the operation ended.
+    pub fn diagnosis(&self) -> Option<Diagnosis> {
+        match self {
+            Self::Protocol { diagnosis, .. } => Some(*diagnosis),
+            Self::Undeclared { .. } => Some(Diagnosis::KindUndeclared),
+            _ => None,
+        }
+    }
 }
 
 /// What to do about an error code the specification defines.

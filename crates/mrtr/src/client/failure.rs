@@ -2,6 +2,7 @@
 
 use http::header::LOCATION;
 
+use super::diagnosis::{Diagnosis, Fault};
 use super::response::{NoResult, RpcError};
 use super::{CallError, Incoming};
 use crate::visible;
@@ -13,13 +14,18 @@ pub(super) fn explain(server: &str, round: u32, incoming: &Incoming, failure: No
             legacy(server, incoming.status, printable(&error.message))
         }
         NoResult::Rpc(RpcError { code, message, data }) => CallError::Rpc { round, code, message, data },
-        NoResult::Broken(what) => CallError::Protocol { round, what },
+        NoResult::Broken(Fault { diagnosis, what }) => CallError::Protocol { round, diagnosis, what },
         NoResult::NotJsonRpc(what) => match incoming.status {
             200..=299 if is_markup(&incoming.body) => CallError::Protocol {
                 round,
+                diagnosis: Diagnosis::NotJsonRpc,
                 what: format!("{what}{}; is this an MCP endpoint?", quoted(&incoming.body)),
             },
-            200..=299 => CallError::Protocol { round, what: format!("{what}{}", quoted(&incoming.body)) },
+            200..=299 => CallError::Protocol {
+                round,
+                diagnosis: Diagnosis::NotJsonRpc,
+                what: format!("{what}{}", quoted(&incoming.body)),
+            },
             // Spec: basic/transports/streamable-http#backward-compatibility. A server that got as far as a second round
             // speaks this revision, and one that sends a page to be looked at speaks none.
             status @ (400 | 405) if round == 1 && !is_markup(&incoming.body) => {
@@ -36,7 +42,11 @@ pub(super) fn explain(server: &str, round: u32, incoming: &Incoming, failure: No
 /// proxy put below the status.
 pub(super) fn denied(incoming: &Incoming) -> Option<NoResult> {
     let Incoming { status, .. } = incoming;
-    (!(200..=299).contains(status)).then(|| NoResult::Broken(format!("a result came with HTTP status {status}")))
+    let broken = || {
+        let what = format!("a result came with HTTP status {status}");
+        NoResult::Broken(Fault::new(Diagnosis::ResultWithErrorStatus, what))
+    };
+    (!(200..=299).contains(status)).then(broken)
 }
 
 fn is_markup(body: &str) -> bool {

@@ -27,6 +27,18 @@
 //! Every method that calls a server is cancel-safe in this sense: drop its future and the call is abandoned. An open
 //! connection closes, or a server that is a child process is sent `notifications/cancelled`; no further answer is sent. `tokio::select!` with a Ctrl-C signal is enough.
 //!
+//! A responder that is asked at the time is dropped with it: a prompt leaves the screen in its guard's `drop`. An operation
+//! that may be wanted again is not lost, if it was saved: see [`Call::on_save`].
+//!
+//! # Several callers
+//!
+//! What runs on one client may run for several users or windows. [`Call::context`] gives each question its way home.
+//!
+//! # Servers that deviate
+//!
+//! Nothing is guessed. Where a server breaks the specification, the error says by [`CallError::diagnosis`] which rule it is
+//! and where that is written.
+//!
 //! # What it leaves out
 //!
 //! Revisions of MCP before 2026-07-28 (a server of that sort is recognised and named), and authorization flows: a token
@@ -34,7 +46,12 @@
 
 mod answer;
 mod ask;
+mod cache;
+mod call;
+mod chain;
 mod child;
+mod diagnosis;
+mod dialect;
 mod driver;
 mod error;
 mod failure;
@@ -52,6 +69,7 @@ mod responder;
 mod response;
 mod roots;
 mod sampling;
+mod saved;
 #[cfg(feature = "answers")]
 pub mod script;
 mod scripted;
@@ -68,10 +86,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ::http::{HeaderMap, HeaderName, HeaderValue};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 pub use self::answer::{Action, Answer, NotAnswered};
 pub use self::ask::{Ask, Kind};
+pub use self::cache::Cache;
+pub use self::call::Call;
+pub use self::chain::Or;
+pub use self::diagnosis::Diagnosis;
 pub use self::error::CallError;
 pub use self::http::{HttpTransport, InvalidUrl};
 pub use self::http_options::HttpOptions;
@@ -82,15 +104,13 @@ pub use self::output::Output;
 pub use self::responder::{BoxFuture, Responder, Responders};
 pub use self::roots::{InvalidRoot, Roots};
 pub use self::sampling::{CommandSampler, HttpSampler, SamplingApi};
+pub use self::saved::Saved;
 pub use self::scripted::{Misfit, Scripted};
 pub use self::stdio::{ChildEvent, StdioTransport};
 pub use self::tools::{RejectedTool, Tool, ToolList};
 pub use self::transport::{Incoming, Outgoing, Transport, TransportError};
 
-use self::driver::Operation;
 use self::headers::ParamHeader;
-use self::request::Template;
-use crate::wire::meta_key;
 
 /// Calls one server.
 ///
@@ -106,6 +126,7 @@ pub struct Client {
     max_waits: u32,
     max_response_bytes: usize,
     server_timeout: Duration,
+    cache: Option<Cache>,
     progress: bool,
     last_id: AtomicI64,
     last_progress: AtomicI64,
@@ -136,6 +157,7 @@ impl Client {
             max_waits: 120,
             max_response_bytes: 16 * 1024 * 1024,
             server_timeout: Duration::from_secs(120),
+            cache: None,
             progress: false,
             last_id: AtomicI64::new(0),
             last_progress: AtomicI64::new(0),
@@ -227,6 +249,13 @@ impl Client {
         self
     }
 
+    /// Answers from this cache what the server said may be kept, and keeps it there. Default: none, everything is asked for.
+    #[must_use]
+    pub fn cache(mut self, cache: Cache) -> Self {
+        self.cache = Some(cache);
+        self
+    }
+
     /// Returns the name under which users know the server: its URL, or its command line.
     pub fn server(&self) -> &str {
         self.transport.server()
@@ -281,42 +310,46 @@ impl Client {
     ///
     /// See [`CallError`]; [`CallError::Invalid`] if `params` is not an object.
     pub async fn call(&self, method: &str, params: impl Into<Value>) -> Result<Output, CallError> {
-        let params = match params.into() {
-            Value::Object(params) => params,
-            Value::Null => Map::new(),
-            _ => {
-                return Err(CallError::Invalid(format!("the parameters of {method} are not an object")));
-            }
-        };
-        let retry_field = ["inputResponses", "requestState"].into_iter().find(|name| params.contains_key(*name));
-        if let Some(field) = retry_field {
-            return Err(CallError::Invalid(format!("{field} is for retries, which the client sends itself")));
-        }
-        let target = match method {
-            "tools/call" | "prompts/get" => params.get("name"),
-            "resources/read" => params.get("uri"),
-            _ => None,
-        };
-        let target = target.and_then(Value::as_str).map(str::to_owned);
-        let mut headers = self.headers.clone();
-        headers.extend(headers::standard(method, target.as_deref()));
-        if let ("tools/call", Some(name), Some(arguments)) = (method, &target, params.get("arguments")) {
-            headers::mirror(&self.param_headers_of(name), arguments, &mut headers);
-        }
-        let mut meta = request::meta(&self.name, &self.version, self.responders.capabilities());
-        let has_own_key = params.get("_meta").is_some_and(|meta| meta.get(meta_key::IDEMPOTENCY_KEY).is_some());
-        if target.is_some() && !has_own_key {
-            meta.extend([request::idempotency_key()]);
-        }
-        if self.progress && params.get("_meta").is_none_or(|meta| meta.get("progressToken").is_none()) {
-            meta.insert("progressToken".to_owned(), format!("p{}", self.next_progress()).into());
-        }
-        let template = Template::new(method, params, meta);
-        Operation::new(self, method, target.unwrap_or_default(), template, headers).run().await
+        self.request(method, params).await
+    }
+
+    /// Prepares a call of a tool: as [`call_tool`](Self::call_tool), but for the headers read anew, with more to be said
+    /// before it is sent.
+    pub fn tool<'c>(&'c self, name: &str, arguments: impl Into<Value>) -> Call<'c> {
+        Call::new(self, "tools/call", json!({ "name": name, "arguments": arguments.into() }))
+    }
+
+    /// Prepares a call of any method: as [`call`](Self::call), with more to be said before it is sent.
+    pub fn request<'c>(&'c self, method: &'c str, params: impl Into<Value>) -> Call<'c> {
+        Call::new(self, method, params.into())
+    }
+
+    /// Prepares to go on with an operation that was saved, in this process or another one.
+    ///
+    /// Its open questions are asked, those answered before are not. The operation ends with [`CallError::Invalid`], and
+    /// nothing is sent, if it runs on another server, or asks what this client has no responder for.
+    pub fn resume(&self, saved: Saved) -> Call<'_> {
+        Call::resuming(self, saved)
     }
 
     fn next_id(&self) -> i64 {
         self.last_id.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn last_id(&self) -> i64 {
+        self.last_id.load(Ordering::Relaxed)
+    }
+
+    /// Uses no id up to this one.
+    fn skip_ids(&self, last: i64) {
+        self.last_id.fetch_max(last.clamp(0, i64::MAX / 2), Ordering::Relaxed);
+    }
+
+    /// Forgets cached responses that this notification says are outdated.
+    fn outdate(&self, notification: &str) {
+        if let Some(cache) = &self.cache {
+            cache.outdate(self.server(), notification);
+        }
     }
 
     fn next_progress(&self) -> i64 {
@@ -340,7 +373,7 @@ impl Client {
     /// Lists the tools, and tells whether this one's headers turn out to be others than known.
     async fn learns_headers_of(&self, tool: &str) -> bool {
         let known = self.param_headers_of(tool);
-        self.list_tools().await.is_ok() && self.param_headers_of(tool) != known
+        self.list_tools_anew().await.is_ok() && self.param_headers_of(tool) != known
     }
 }
 

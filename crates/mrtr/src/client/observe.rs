@@ -42,6 +42,16 @@ pub enum Event<'a> {
         /// The tool, prompt or resource; empty for other methods.
         target: &'a str,
     },
+    /// The result was known already, and nothing is sent; see [`Client::cache`](super::Client::cache). The only event of its
+    /// operation.
+    Cached {
+        /// The operation.
+        operation: &'a OperationId,
+        /// The method, such as `tools/list`.
+        method: &'a str,
+        /// How long ago the server said it.
+        age: Duration,
+    },
     /// A request goes out.
     Request {
         /// The operation.
@@ -124,6 +134,7 @@ impl Event<'_> {
     pub fn operation(&self) -> &OperationId {
         match self {
             Self::Start { operation, .. }
+            | Self::Cached { operation, .. }
             | Self::Request { operation, .. }
             | Self::Notification { operation, .. }
             | Self::Response { operation, .. }
@@ -137,7 +148,7 @@ impl Event<'_> {
     /// Returns the round it happened in; 0 before the first.
     pub fn round(&self) -> u32 {
         match self {
-            Self::Start { .. } => 0,
+            Self::Start { .. } | Self::Cached { .. } => 0,
             Self::Request { round, .. }
             | Self::Notification { round, .. }
             | Self::Response { round, .. }

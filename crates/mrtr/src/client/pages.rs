@@ -6,18 +6,33 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::response::member;
-use super::{CallError, Client};
+use super::{CallError, Client, Diagnosis};
 use crate::wire::Object;
 
 impl Client {
     /// Reads a list to its end and returns its entries as the server wrote them. `name` is the member they are in.
     pub(super) async fn pages(&self, method: &str, name: &str) -> Result<Vec<Box<RawValue>>, CallError> {
+        match self.collect(method, name, false).await {
+            // Spec: server/utilities/caching#interaction-with-pagination. The pages that were kept no longer fit together.
+            Err(CallError::Rpc { code: -32602, .. }) if self.cache.is_some() => self.collect(method, name, true).await,
+            outcome => outcome,
+        }
+    }
+
+    /// As [`pages`](Self::pages); `is_fresh` if cached pages will not do.
+    pub(super) async fn collect(
+        &self,
+        method: &str,
+        name: &str,
+        is_fresh: bool,
+    ) -> Result<Vec<Box<RawValue>>, CallError> {
         let mut entries: Vec<Box<RawValue>> = Vec::new();
         let mut cursors: Vec<String> = Vec::new();
         let mut bytes = 0;
         loop {
             let params = cursors.last().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
-            let output = self.call(method, params).await?;
+            let call = self.request(method, params);
+            let output = if is_fresh { call.fresh().await? } else { call.await? };
             bytes += output.result.get().len();
             if bytes > MAX_BYTES {
                 return Err(broken(format!("{method} is longer than {} MiB", MAX_BYTES >> 20)));
@@ -79,7 +94,7 @@ pub(super) fn required(entry: &RawValue, name: &str) -> Result<String, String> {
 }
 
 fn broken(what: String) -> CallError {
-    CallError::Protocol { round: 1, what }
+    CallError::Protocol { round: 1, diagnosis: Diagnosis::ListMalformed, what }
 }
 
 const MAX_PAGES: usize = 100;

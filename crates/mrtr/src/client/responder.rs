@@ -7,14 +7,16 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::{Answer, Ask, Kind, NotAnswered};
+use super::{Answer, Ask, Kind, NotAnswered, Or};
 
 /// The future of an object-safe asynchronous method.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Something that can answer questions of one kind: a person at a terminal, a script, a model.
 ///
-/// The time it takes is the user's: no server timeout runs meanwhile, and nothing is held open. Closures
+/// The time it takes is the user's: no server timeout runs meanwhile, and nothing is held open. When the call is dropped,
+/// so is the future returned here, at whatever point it waits: a prompt that must leave the screen then does so in a guard's
+/// `drop`. Closures
 /// `Fn(Ask) -> impl Future<Output = Result<Answer, NotAnswered>>` are responders.
 ///
 /// ```
@@ -33,6 +35,14 @@ pub trait Responder: Send + Sync {
     ///
     /// A [`NotAnswered`] ends the operation. A user who says no is an answer, not an error.
     fn respond<'a>(&'a self, ask: &'a Ask) -> BoxFuture<'a, Result<Answer, NotAnswered>>;
+
+    /// Has this responder asked first, and the other one what it does not answer.
+    fn or<R: Responder>(self, next: R) -> Or<Self, R>
+    where
+        Self: Sized,
+    {
+        Or::new(self, next)
+    }
 }
 
 impl<F, Fut> Responder for F

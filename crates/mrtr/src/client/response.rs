@@ -11,7 +11,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::Kind;
+use super::diagnosis::{Diagnosis, Fault};
+use super::{Kind, dialect};
 use crate::wire::{Object, object};
 use crate::wire::{meta_key, result_type};
 
@@ -33,6 +34,8 @@ pub(super) struct InputRequired {
     pub(super) state: Option<Box<RawValue>>,
     /// What the server calls itself.
     pub(super) server_name: Option<String>,
+    /// The result as sent.
+    pub(super) raw: Box<RawValue>,
 }
 
 /// One question, sorted by kind.
@@ -65,7 +68,7 @@ pub(super) enum NoResult {
     /// It is not a JSON-RPC message at all: over HTTP, the status may explain it.
     NotJsonRpc(String),
     /// It is a JSON-RPC message that breaks the rules.
-    Broken(String),
+    Broken(Fault),
 }
 
 /// Reads the response to the request of this id.
@@ -77,7 +80,8 @@ pub(super) fn read(text: &str, id: i64) -> Result<Reply, NoResult> {
         (None, None) => Err(NoResult::NotJsonRpc("neither a result nor an error".to_owned())),
         (_, Some(error)) => {
             check_id(envelope.id, id, is_error).map_err(NoResult::Broken)?;
-            Err(read_error(error).map_or_else(NoResult::Broken, NoResult::Rpc))
+            let error = read_error(error).map_err(NoResult::Broken)?;
+            Err(dialect::questions_in(&error).map_or(NoResult::Rpc(error), NoResult::Broken))
         }
         (Some(result), None) => {
             check_id(envelope.id, id, is_error).map_err(NoResult::Broken)?;
@@ -96,13 +100,14 @@ struct Envelope<'a> {
     error: Option<&'a RawValue>,
 }
 
-fn check_id(found: Option<&RawValue>, id: i64, is_error: bool) -> Result<(), String> {
+fn check_id(found: Option<&RawValue>, id: i64, is_error: bool) -> Result<(), Fault> {
+    let broken = |what: String| Err(Fault::new(Diagnosis::IdMismatch, what));
     match found {
         Some(found) if same_id(found.get(), id) => Ok(()),
         // Spec: basic/index#error-responses. A server that could not read the id leaves it out.
         None if is_error => Ok(()),
-        Some(found) => Err(format!("the response has id {found}, the request had {id}")),
-        None => Err(format!("the response has no id, the request had {id}")),
+        Some(found) => broken(format!("the response has id {found}, the request had {id}")),
+        None => broken(format!("the response has no id, the request had {id}")),
     }
 }
 
@@ -111,15 +116,15 @@ fn same_id(found: &str, id: i64) -> bool {
     found.parse() == Ok(id) || found.parse::<f64>().is_ok_and(|float| float == id as f64)
 }
 
-fn read_error(error: &RawValue) -> Result<RpcError, String> {
+fn read_error(error: &RawValue) -> Result<RpcError, Fault> {
     #[derive(Deserialize)]
     struct Wire {
         code: i64,
         message: Option<String>,
         data: Option<Box<RawValue>>,
     }
-    let Object(wire): Object<Wire> =
-        serde_json::from_str(error.get()).map_err(|cause| format!("the error is malformed: {cause}"))?;
+    let Object(wire): Object<Wire> = serde_json::from_str(error.get())
+        .map_err(|cause| Fault::new(Diagnosis::ErrorMalformed, format!("the error is malformed: {cause}")))?;
     Ok(RpcError {
         code: wire.code,
         message: wire.message.unwrap_or_default(),
@@ -127,23 +132,19 @@ fn read_error(error: &RawValue) -> Result<RpcError, String> {
     })
 }
 
-fn read_result(result: &RawValue) -> Result<Reply, String> {
-    let Object(head): Object<ResultHead<'_>> =
-        serde_json::from_str(result.get()).map_err(|error| format!("the result is malformed: {error}"))?;
+/// Reads the result of a response.
+pub(super) fn read_result(result: &RawValue) -> Result<Reply, Fault> {
+    let Object(head): Object<ResultHead<'_>> = serde_json::from_str(result.get())
+        .map_err(|error| Fault::new(Diagnosis::ResultMalformed, format!("the result is malformed: {error}")))?;
     let Some(result_type) = head.result_type else {
-        // Spec: basic/index#resulttype. Servers of earlier revisions leave it out.
-        return Ok(Reply::Complete(result.to_owned()));
+        // Spec: basic/index#resulttype. Servers of earlier revisions leave it out, and those had no rounds.
+        return dialect::untyped(result).map_or_else(|| Ok(Reply::Complete(result.to_owned())), Err);
     };
-    match text(result_type).as_deref() {
+    let name = text(result_type);
+    match name.as_deref() {
         Some(result_type::COMPLETE) => Ok(Reply::Complete(result.to_owned())),
-        Some(result_type::INPUT_REQUIRED) => read_input_required(&head).map(Reply::InputRequired),
-        Some("inputRequired") => Err(format!(
-            r#"resultType is "inputRequired", the specification says "input_required"{}"#,
-            draft_entries(head.input_requests)
-        )),
-        _ => Err(format!(
-            r#"resultType is {result_type}, expected "complete" or "input_required" (no extension was declared)"#
-        )),
+        Some(result_type::INPUT_REQUIRED) => read_input_required(&head, result).map(Reply::InputRequired),
+        _ => Err(dialect::result_type(result_type, name.as_deref(), head.input_requests)),
     }
 }
 
@@ -160,48 +161,47 @@ struct ResultHead<'a> {
     meta: Option<&'a RawValue>,
 }
 
-fn read_input_required(head: &ResultHead<'_>) -> Result<InputRequired, String> {
+fn read_input_required(head: &ResultHead<'_>, result: &RawValue) -> Result<InputRequired, Fault> {
     let state = head.request_state.map(ToOwned::to_owned);
-    if let Some(state) = &state
-        && !state.get().starts_with('"')
-    {
-        return Err("requestState is not a string".to_owned());
+    if state.as_ref().is_some_and(|state| !state.get().starts_with('"')) {
+        return Err(Fault::new(Diagnosis::StateNotString, "requestState is not a string"));
     }
     let requests = match head.input_requests {
         Some(requests) => read_input_requests(requests)?,
-        None if state.is_none() => {
-            // Spec: basic/patterns/mrtr#server-requirements-basic-workflow, item 7.
-            return Err("an input_required result has neither inputRequests nor requestState".to_owned());
-        }
+        None if state.is_none() => return Err(dialect::empty(result)),
         None => Vec::new(),
     };
-    Ok(InputRequired { requests, state, server_name: head.meta.and_then(server_name) })
+    Ok(InputRequired { requests, state, server_name: head.meta.and_then(server_name), raw: result.to_owned() })
 }
 
-fn read_input_requests(requests: &RawValue) -> Result<Vec<(String, InputRequest)>, String> {
-    let Entries(entries) =
-        serde_json::from_str(requests.get()).map_err(|error| format!("inputRequests is malformed: {error}"))?;
+fn read_input_requests(requests: &RawValue) -> Result<Vec<(String, InputRequest)>, Fault> {
+    let Entries(entries) = serde_json::from_str(requests.get())
+        .map_err(|error| Fault::new(Diagnosis::RequestsNotAMap, format!("inputRequests is malformed: {error}")))?;
     entries.into_iter().map(|(key, entry)| read_input_request(&key, entry).map(|request| (key, request))).collect()
 }
 
-fn read_input_request(key: &str, entry: &RawValue) -> Result<InputRequest, String> {
-    let draft = || draft_entry(key, entry).unwrap_or_default();
-    let Object(wire): Object<InputRequestHead<'_>> = serde_json::from_str(entry.get())
-        .map_err(|error| format!("inputRequests[{key:?}] is malformed: {error}{}", draft()))?;
+fn read_input_request(key: &str, entry: &RawValue) -> Result<InputRequest, Fault> {
+    let malformed = |what: String| Fault::new(Diagnosis::QuestionMalformed, what);
+    let Object(wire): Object<InputRequestHead<'_>> = serde_json::from_str(entry.get()).map_err(|error| {
+        let fault = || malformed(format!("inputRequests[{key:?}] is malformed: {error}"));
+        dialect::draft_question(key, entry).unwrap_or_else(fault)
+    })?;
     let params = match wire.params {
         Some(params) if params.get().starts_with('{') => params.to_owned(),
-        Some(_) => return Err(format!("inputRequests[{key:?}].params is not an object")),
-        None => RawValue::from_string("{}".to_owned()).map_err(|error| error.to_string())?,
+        Some(_) => return Err(malformed(format!("inputRequests[{key:?}].params is not an object"))),
+        None => RawValue::from_string("{}".to_owned()).map_err(|error| malformed(error.to_string()))?,
     };
     let kind = match &*wire.method {
         "elicitation/create" => elicitation_mode(key, &params)?,
         "sampling/createMessage" => Kind::Sampling,
         "roots/list" => Kind::Roots,
         other => {
-            return Err(format!("inputRequests[{key:?}] asks by {other:?}, which is no input request"));
+            let what = format!("inputRequests[{key:?}] asks by {other:?}, which is no input request");
+            return Err(Fault::new(Diagnosis::KindUnknown, what));
         }
     };
-    check_elicitation(key, kind, &params)?;
+    let diagnosis = if kind == Kind::Url { Diagnosis::PageMalformed } else { Diagnosis::FormMalformed };
+    check_elicitation(key, kind, &params).map_err(|what| Fault::new(diagnosis, what))?;
     Ok(InputRequest { kind, params })
 }
 
@@ -219,6 +219,9 @@ fn check_elicitation(key: &str, kind: Kind, params: &RawValue) -> Result<(), Str
         let place = format!("inputRequests[{key:?}].params.{name}");
         match members.get(name) {
             Some(raw) => Ok((place, *raw)),
+            None if name == "requestedSchema" && members.contains_key("schema") => {
+                Err(format!(r#"{place} is missing; "schema" is not read in its place"#))
+            }
             None => Err(format!("{place} is missing")),
         }
     };
@@ -242,14 +245,15 @@ struct InputRequestHead<'a> {
     params: Option<&'a RawValue>,
 }
 
-fn elicitation_mode(key: &str, params: &RawValue) -> Result<Kind, String> {
+fn elicitation_mode(key: &str, params: &RawValue) -> Result<Kind, Fault> {
     #[derive(Deserialize)]
     struct Mode<'a> {
         #[serde(borrow)]
         mode: Option<&'a RawValue>,
     }
-    let Object(Mode { mode }) = serde_json::from_str(params.get())
-        .map_err(|error| format!("inputRequests[{key:?}].params is malformed: {error}"))?;
+    let Object(Mode { mode }) = serde_json::from_str(params.get()).map_err(|error| {
+        Fault::new(Diagnosis::QuestionMalformed, format!("inputRequests[{key:?}].params is malformed: {error}"))
+    })?;
     // Spec: client/elicitation#elicitation-requests. No mode means form mode.
     let Some(mode) = mode else {
         return Ok(Kind::Form);
@@ -257,28 +261,11 @@ fn elicitation_mode(key: &str, params: &RawValue) -> Result<Kind, String> {
     match text(mode).as_deref() {
         Some("form") => Ok(Kind::Form),
         Some("url") => Ok(Kind::Url),
-        _ => Err(format!(r#"inputRequests[{key:?}] has mode {mode}, expected "form" or "url""#)),
+        _ => {
+            let what = format!(r#"inputRequests[{key:?}] has mode {mode}, expected "form" or "url""#);
+            Err(Fault::new(Diagnosis::ModeUnknown, what))
+        }
     }
-}
-
-/// Says what a draft-dialect result does wrong in its entries.
-fn draft_entries(requests: Option<&RawValue>) -> String {
-    let entries = requests.and_then(|requests| serde_json::from_str::<Entries<'_>>(requests.get()).ok());
-    let Some(Entries(entries)) = entries else {
-        return String::new();
-    };
-    entries.iter().find_map(|(key, entry)| draft_entry(key, entry)).unwrap_or_default()
-}
-
-/// Recognises `{"type": "elicitation", "message": .., "schema": ..}`, which early write-ups of the pattern used.
-fn draft_entry(key: &str, entry: &RawValue) -> Option<String> {
-    let members: HashMap<String, &RawValue> = serde_json::from_str(entry.get()).ok()?;
-    let is_draft = !members.contains_key("method") && (members.contains_key("type") || members.contains_key("schema"));
-    is_draft.then(|| {
-        format!(
-            r#"; inputRequests[{key:?}] is an early draft of the pattern: expected {{"method": "elicitation/create", "params": {{"message": .., "requestedSchema": ..}}}} instead of "type" and "schema""#
-        )
-    })
 }
 
 fn server_name(meta: &RawValue) -> Option<String> {

@@ -129,7 +129,7 @@ impl Scripted {
             return self.pass_on(ask.clone()).await;
         };
         self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(ask.key.clone());
-        if ask.asked_before > 0 && self.otherwise.is_some() {
+        if ask.asked_before > 0 && (self.otherwise.is_some() || ask.has_alternative) {
             return self.pass_on(ask.clone()).await;
         }
         match line.action {
@@ -149,6 +149,7 @@ impl Scripted {
     async fn pass_on(&self, ask: Ask) -> Result<Answer, NotAnswered> {
         match &self.otherwise {
             Some(responder) => responder.respond(&ask).await,
+            None if !ask.settled.is_empty() => Err(NotAnswered::Partly(ask.settled)),
             None => Err(NotAnswered::Nobody),
         }
     }

@@ -51,11 +51,20 @@ impl Client {
     /// See [`CallError`]. A list that repeats a page, or has more than 100 pages, 10,000 tools or 64 MiB, breaks the
     /// protocol.
     pub async fn list_tools(&self) -> Result<ToolList, CallError> {
+        self.pages("tools/list", "tools").await.map(|pages| self.learn(pages))
+    }
+
+    /// Lists the tools as they are now, whatever is cached.
+    pub(super) async fn list_tools_anew(&self) -> Result<ToolList, CallError> {
+        self.collect("tools/list", "tools", true).await.map(|pages| self.learn(pages))
+    }
+
+    fn learn(&self, pages: Vec<Box<RawValue>>) -> ToolList {
         let mut list = ToolList::default();
-        for raw in self.pages("tools/list", "tools").await? {
+        for raw in pages {
             self.add(raw, &mut list);
         }
-        Ok(list)
+        list
     }
 
     fn add(&self, raw: Box<RawValue>, list: &mut ToolList) {

@@ -110,7 +110,7 @@ pub enum TransportError {
     /// says so.
     #[error(
         "{server} {detail}: this looks like a legacy server that wants `initialize` first; \
-         it does not speak revision {PROTOCOL_VERSION}"
+         it does not speak revision {PROTOCOL_VERSION}, the only one of this client; a newer release of it may"
     )]
     Legacy {
         /// The command.

@@ -15,8 +15,9 @@ use crate::client::{Kind, NotAnswered, Responder};
 
 fn ask(params: &Value) -> Ask {
     Ask {
-        operation: crate::client::OperationId::random(),
+        operation: crate::client::OperationId::named("op"),
         method: "tools/call".to_owned(),
+        has_alternative: false,
         server: "s".to_owned(),
         server_name: None,
         target: "t".to_owned(),

@@ -1,7 +1,10 @@
 //! The client against a server that says what the test says, and remembers what it was sent.
 
 mod broken;
+mod caching;
+mod diagnoses;
 mod loopback;
+mod operations;
 mod responders;
 mod rounds;
 #[cfg(feature = "answers")]

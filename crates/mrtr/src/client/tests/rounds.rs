@@ -16,9 +16,9 @@ async fn a_result_without_questions_ends_the_call() {
     let key = server.sent_params()[0]["_meta"]["mrtr/idempotencyKey"].as_str().unwrap().to_owned();
     let expected = concat!(
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"deploy","arguments":{"service":"api"},"#,
-        r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
+        r#""_meta":{"mrtr/idempotencyKey":"KEY","io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
         r#""io.modelcontextprotocol/clientInfo":{"name":"mrtr","version":"0.1.0"},"#,
-        r#""io.modelcontextprotocol/clientCapabilities":{},"mrtr/idempotencyKey":"KEY"}}}"#
+        r#""io.modelcontextprotocol/clientCapabilities":{}}}}"#
     );
     assert_eq!(server.sent(), [expected.replace("KEY", &key)]);
 }
@@ -351,4 +351,15 @@ async fn consent_to_one_page_is_none_to_another_under_the_same_key() {
     let seen: Vec<_> = seen.iter().map(|(url, consented)| (url.as_str(), *consented)).collect();
     let [a, b] = ["https://a.example/", "https://b.example/"];
     assert_eq!(seen, [(a, false), (a, true), (b, false)]);
+}
+
+#[tokio::test]
+async fn a_version_that_is_refused_and_listed_is_sent_once_more_and_no_other_is() {
+    let refuses = |versions: Value| error(-32022, "Unsupported protocol version", &json!({ "supported": versions }));
+    let server = Playback::new([refuses(json!(["2026-07-28"])), done("")]);
+    assert!(call(&server, yes()).await.is_ok());
+    let server = Playback::new([refuses(json!(["2026-07-28"])), refuses(json!(["2026-07-28"])), done("")]);
+    assert!(call(&server, yes()).await.is_err());
+    let server = Playback::new([refuses(json!(["2025-11-25"])), done("")]);
+    assert!(call(&server, yes()).await.is_err());
 }
