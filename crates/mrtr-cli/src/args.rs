@@ -68,6 +68,9 @@ pub(crate) struct DemoArgs {
     /// Print each request and response to stderr as it went over the wire.
     #[arg(long)]
     pub(crate) trace: bool,
+    /// Ask line by line, for screen readers and pipes, as MRTR_PLAIN=1 does.
+    #[arg(long)]
+    pub(crate) plain: bool,
 }
 
 /// Serve the demo's tools at /mcp, or over stdin and stdout, until SIGTERM or Ctrl-C.
@@ -212,6 +215,9 @@ pub(crate) struct Show {
     /// Print the final result to stdout as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Ask line by line, for screen readers and pipes: nothing moves, options have numbers. As MRTR_PLAIN=1 does.
+    #[arg(long)]
+    pub(crate) plain: bool,
 }
 
 const CALL_HELP: &str = concat!(

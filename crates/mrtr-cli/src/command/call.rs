@@ -57,7 +57,7 @@ pub(crate) async fn run_with(
     flags: Flags,
     show: Show,
 ) -> Result<Finished, Failure> {
-    let terminal = Terminal::find().map(|terminal| Arc::new(terminal) as Arc<dyn Responder>);
+    let terminal = Terminal::find(show.plain).map(|terminal| Arc::new(terminal) as Arc<dyn Responder>);
     let flags = flags.otherwise(terminal);
     // Declared even when nobody can be asked: that is how the questions come to be known, and named.
     let client = client.responders(Responders::new().elicitation(flags.clone()));

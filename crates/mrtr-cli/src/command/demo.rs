@@ -40,7 +40,7 @@ pub(crate) async fn run(args: DemoArgs) -> Result<Exit, Failure> {
     let mut client = Client::new(&front.url)
         .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?
         .name("mrtr-cli", env!("CARGO_PKG_VERSION"));
-    let show = Show { trace: args.trace, json: false };
+    let show = Show { trace: args.trace, json: false, plain: args.plain };
     if show.trace {
         client = client.observer(Trace);
     }

@@ -1,25 +1,33 @@
 //! What a person at a terminal sees: questions, and lines about what is going on.
 //!
 //! Results go to stdout, everything else to stderr. All of a server's text passes [`escape`] on its way to a screen.
-//! [`form`] and [`page`] ask, [`prompt`] is the layer over the prompt library, [`layout`] breaks lines.
+//! [`form`] and [`page`] say what to ask and what an answer means. What they need of a terminal is a [`console`], of
+//! which there are two: [`keyboard`], where a cursor moves, and [`plain`], where lines follow each other.
 
+mod address;
+mod canvas;
+mod console;
+mod editor;
 pub(crate) mod escape;
 mod field;
 mod form;
+mod keyboard;
+mod keys;
 mod layout;
+mod opener;
 pub(crate) mod page;
+mod plain;
 mod prompt;
 
 use std::io::{self, IsTerminal, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
-use crossterm::cursor::Show;
-use crossterm::style::Print;
-use crossterm::terminal::{Clear, ClearType};
 use mrtr::client::{Answer, Ask, BoxFuture, Kind, NotAnswered, Responder};
 
-use self::prompt::Left;
+use self::console::{Console, Left};
+pub(crate) use self::keyboard::restore;
 use crate::exit::{Exit, Failure};
 
 /// The person at the terminal, as a responder for forms and URLs.
@@ -27,24 +35,38 @@ use crate::exit::{Exit, Failure};
 pub(crate) struct Terminal {
     /// One question at a time, whichever operation it belongs to.
     turn: Arc<Mutex<()>>,
+    is_plain: bool,
 }
 
 impl Terminal {
     /// Finds the terminal; `None` if nobody is there to type or to read.
-    pub(crate) fn find() -> Option<Self> {
+    ///
+    /// Who says `--plain` is there, even at the other end of a pipe. Lines are also what `MRTR_PLAIN` stands for, and
+    /// all that a terminal of the kind `dumb` can do.
+    pub(crate) fn find(plain: bool) -> Option<Self> {
         let is_there = io::stdin().is_terminal() && io::stderr().is_terminal();
-        is_there.then(|| Self { turn: Arc::default() })
+        let is_plain = plain || says_plain(std::env::var("MRTR_PLAIN").as_deref().ok(), std::env::var("TERM").as_deref().ok());
+        (is_there || plain).then(|| Self { turn: Arc::default(), is_plain })
     }
 
-    fn ask(&self, ask: &Ask) -> Result<Answer, NotAnswered> {
+    fn ask(&self, ask: &Ask, gone: Arc<AtomicBool>) -> Result<Answer, NotAnswered> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if gone.load(Ordering::Acquire) {
+            return Err(NotAnswered::Abandoned);
+        }
+        let mut console: Box<dyn Console> =
+            if self.is_plain { Box::new(plain::Plain) } else { Box::new(keyboard::Cursor::new(gone)) };
         let answer = match ask.kind {
-            Kind::Form => form::ask(ask),
-            Kind::Url => page::ask(ask),
+            Kind::Form => form::ask(console.as_mut(), ask),
+            Kind::Url => page::ask(console.as_mut(), ask),
             _ => return Err(NotAnswered::Nobody),
         };
         answer.or_else(Left::settle)
     }
+}
+
+fn says_plain(variable: Option<&str>, term: Option<&str>) -> bool {
+    variable.is_some_and(|value| !matches!(value, "" | "0")) || term == Some("dumb")
 }
 
 impl Responder for Terminal {
@@ -52,18 +74,23 @@ impl Responder for Terminal {
         // Prompts block, so they run beside the runtime: Ctrl-C and timers stay alive.
         let (terminal, ask) = (self.clone(), ask.clone());
         Box::pin(async move {
-            let asked = tokio::task::spawn_blocking(move || terminal.ask(&ask));
+            let waiting = Waiting::default();
+            let gone = Arc::clone(&waiting.gone);
+            let asked = tokio::task::spawn_blocking(move || terminal.ask(&ask, gone));
             asked.await.unwrap_or_else(|error| Err(NotAnswered::failed(error)))
         })
     }
 }
 
-/// Puts the terminal back as a shell wants it, if a prompt has it in its hands.
-pub(crate) fn restore() {
-    if crossterm::terminal::is_raw_mode_enabled().unwrap_or(false) {
-        // Nothing could be done about a failure, and the program is on its way out.
-        let _ = crossterm::terminal::disable_raw_mode();
-        let _ = crossterm::execute!(io::stderr(), Print("\n"), Clear(ClearType::FromCursorDown), Show);
+/// Somebody waits for an answer; dropped, the prompt ends by itself.
+#[derive(Debug, Default)]
+struct Waiting {
+    gone: Arc<AtomicBool>,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.gone.store(true, Ordering::Release);
     }
 }
 
@@ -118,5 +145,16 @@ fn print(text: &str) -> Result<(), Failure> {
         // The reader has seen enough, as in `mrtr tools URL | head`.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         printed => printed.map_err(|error| Failure::new(Exit::Failed, format!("cannot write the result: {error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_lines_are_a_choice_or_all_there_is() {
+        assert!(says_plain(Some("1"), Some("xterm")) && says_plain(None, Some("dumb")));
+        assert!(!says_plain(Some("0"), Some("xterm")) && !says_plain(Some(""), None) && !says_plain(None, None));
     }
 }
