@@ -61,6 +61,11 @@ pub(super) fn shown(field: &Field, value: &Value) -> String {
     if value == "" { EMPTY_TEXT.to_owned() } else { field.to_text(value) }
 }
 
+/// A value as a person reads it.
+pub(super) fn told(field: &Field, value: &Value) -> String {
+    if value == &Value::Array(Vec::new()) { "(an empty list)".to_owned() } else { shown(field, value) }
+}
+
 fn describe(field: &Field, place: Place) {
     let label = label(field);
     let bold = Style::new().bold();
@@ -189,13 +194,10 @@ impl Asked<'_> {
             _ => entry_of(field, text),
         };
         let check = |text: &str| read(text).map(drop);
-        if matches!(field.kind, FieldKind::Text { .. }) {
-            dimmed(&format!(
-                "{}{EMPTY_TEXT} is an empty text",
-                if field.required { "" } else { "blank leaves it out, " }
-            ));
-        } else if !field.required {
-            dimmed("blank leaves it out");
+        match (self.ways.omit, self.ways.empty) {
+            (true, true) => dimmed(&format!("blank leaves it out, {EMPTY_TEXT} is an empty text")),
+            (true, false) => dimmed("blank leaves it out"),
+            (false, _) => {}
         }
         let said = self.console.text(&TextPrompt { initial: &initial, ways: self.ways, check: &check })?;
         Ok(reply(said, |text| read(&text).unwrap_or_default()))
@@ -228,7 +230,7 @@ fn entry_of(field: &Field, text: &str) -> Result<Entry, String> {
     }
     match (field.required, is_text) {
         (false, _) => Ok(Entry::Omitted),
-        (true, true) => Err(format!("is required; {EMPTY_TEXT} is an empty text")),
+        (true, true) => Err(format!("is required ({EMPTY_TEXT} is an empty text)")),
         (true, false) => Err("is required".to_owned()),
     }
 }

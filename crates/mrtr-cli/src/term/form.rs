@@ -69,7 +69,7 @@ impl<'f> Filling<'f, '_> {
             None => self.open.clone(),
         };
         // A single field was in full view when Enter was pressed.
-        let needs_review = self.form.fields().len() > 1 && order.len() != 1 || order.is_empty();
+        let needs_review = self.open.len() != 1;
         let mut at = 0;
         loop {
             self.ask_from(&order, at)?;
@@ -188,7 +188,7 @@ impl<'f> Filling<'f, '_> {
     fn listed(&self) -> Vec<(String, bool)> {
         let line = |(index, field): (usize, &Field)| {
             let value = self.draft.value(field);
-            let shown = value.map(|value| escape::line(&field::shown(field, value)));
+            let shown = value.map(|value| escape::line(&field::told(field, value)));
             let text = shown.map_or_else(|| "(left out)".to_owned(), |shown| cut(&shown, LONGEST_ANSWER));
             (format!("{}. {}: {text}", index + 1, field::label(field)), value.is_some())
         };

@@ -38,7 +38,8 @@ impl Cursor {
                 Ok(Key::Previous) if ways.back => Ok(Some(Said::Back)),
                 Ok(Key::Escape) if !live.escapes() => self.leave(ways, &keyboard, &mut canvas),
                 Ok(key) => Ok(live.press(key)),
-                Err(error) => Err(error.into()),
+                // Nobody waits, or nobody is there: what is on the screen is somebody else's by now.
+                Err(error) => return Err(error.into()),
             };
             match said {
                 Ok(None) => {}

@@ -45,7 +45,8 @@ impl Terminal {
     /// all that a terminal of the kind `dumb` can do.
     pub(crate) fn find(plain: bool) -> Option<Self> {
         let is_there = io::stdin().is_terminal() && io::stderr().is_terminal();
-        let is_plain = plain || says_plain(std::env::var("MRTR_PLAIN").as_deref().ok(), std::env::var("TERM").as_deref().ok());
+        let is_plain =
+            plain || says_plain(std::env::var("MRTR_PLAIN").as_deref().ok(), std::env::var("TERM").as_deref().ok());
         (is_there || plain).then(|| Self { turn: Arc::default(), is_plain })
     }
 

@@ -4,8 +4,12 @@ mod call;
 // Looks for processes in /proc.
 #[cfg(target_os = "linux")]
 mod demo;
+mod form_cases;
 mod health;
 mod keygen;
+mod pages;
+mod person;
+mod plain;
 mod server;
 mod state;
 #[cfg(unix)]
