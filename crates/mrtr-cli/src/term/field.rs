@@ -61,9 +61,25 @@ pub(super) fn shown(field: &Field, value: &Value) -> String {
     if value == "" { EMPTY_TEXT.to_owned() } else { field.to_text(value) }
 }
 
-/// A value as a person reads it.
+/// A value as a person reads it: choices by their titles too.
 pub(super) fn told(field: &Field, value: &Value) -> String {
-    if value == &Value::Array(Vec::new()) { "(an empty list)".to_owned() } else { shown(field, value) }
+    match (&field.kind, value) {
+        (FieldKind::Choice { options }, value) => titled(options, value),
+        (FieldKind::MultiChoice { .. }, Value::Array(items)) if items.is_empty() => "(an empty list)".to_owned(),
+        (FieldKind::MultiChoice { options, .. }, Value::Array(items)) => {
+            items.iter().map(|item| titled(options, item)).collect::<Vec<_>>().join(", ")
+        }
+        _ => shown(field, value),
+    }
+}
+
+fn titled(options: &[Choice], value: &Value) -> String {
+    let value = value.as_str().unwrap_or_default();
+    match options.iter().find(|choice| choice.value == value).map(Choice::label) {
+        Some(title) if title != value => format!("{title} ({value})"),
+        _ if value.is_empty() => EMPTY_TEXT.to_owned(),
+        _ => value.to_owned(),
+    }
 }
 
 fn describe(field: &Field, place: Place) {

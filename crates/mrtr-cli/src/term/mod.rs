@@ -14,6 +14,7 @@ mod form;
 mod keyboard;
 mod keys;
 mod layout;
+mod list;
 mod opener;
 pub(crate) mod page;
 mod plain;

@@ -6,12 +6,13 @@ use mrtr::client::Ask;
 use super::console::{Console, Left, pick};
 use super::escape;
 use super::keyboard::dim;
-use super::layout::{screen, wrap};
+use super::layout::{cut, screen, wrap};
 
 /// Prints who asks, for what, and the message.
 pub(super) fn introduce(console: &mut dyn Console, ask: &Ask) -> Result<(), Left> {
     let (columns, rows) = screen();
-    let called = ask.server_name.as_deref().map(|name| format!(" (it calls itself {name:?})")).unwrap_or_default();
+    let called = ask.server_name.as_deref().map(|name| cut(name, LONGEST_NAME));
+    let called = called.map(|name| format!(" (it calls itself {name:?})")).unwrap_or_default();
     anstream::eprintln!();
     for line in header(&ask.server, &format!(" asks for {}{called}", ask.target), columns) {
         anstream::eprintln!("{line}");
@@ -99,6 +100,9 @@ pub(super) fn careful(text: &str) {
     let lines = wrap(&format!("Careful: {text}."), screen().0.saturating_sub(3));
     lines.iter().take(MOST_LINES).for_each(|line| anstream::eprintln!("  {style}{line}{style:#}"));
 }
+
+/// Most columns of the name a server gives itself.
+const LONGEST_NAME: usize = 80;
 
 /// Most lines of one remark.
 const MOST_LINES: usize = 12;

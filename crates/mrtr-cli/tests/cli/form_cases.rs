@@ -133,7 +133,7 @@ fn titles_help_and_bounds_are_on_the_screen() {
         .sees("Aisle")
         .shows("Esc: more", "titles_and_bounds")
         .types("ais\r")
-        .sees("3. seat: a")
+        .sees("3. seat: Aisle (a)")
         .sees("Send it?")
         .types(ENTER)
         .sees(r#""content":{"name":"Ada","code":"OSL","seat":"a"}"#)
