@@ -527,9 +527,15 @@ fn each_question_says_which_call_it_belongs_to() {
     ]);
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
+    let both = Arc::new(tokio::sync::Barrier::new(2));
     let responder = move |ask: Ask| {
+        let both = Arc::clone(&both);
         log.lock().expect("no panic meanwhile").push(ask.target);
-        std::future::ready(Ok(Answer::decline()))
+        async move {
+            // Both are asked before either has an answer.
+            both.wait().await;
+            Ok(Answer::decline())
+        }
     };
     let client = server.client(Responders::new().form(responder));
     let both =
