@@ -244,9 +244,9 @@ In the terminal Shift-Tab goes back a question, and Esc lists what else there
 is: leaving an answer out, decline, cancel. Several answers are shown before
 they are sent, and changed by their number. Ctrl-C, and a terminal that closes,
 stop the call: nothing is sent. --plain (or MRTR_PLAIN=1, or TERM=dumb) asks
-line by line, for screen readers and pipes: options have numbers, :help lists commands
-such as :back, :omit, :decline and :cancel. BROWSER names what opens pages;
-nothing is opened before you agree. NO_COLOR turns colours off.
+line by line, for screen readers and pipes: options have numbers, :help lists
+commands such as :back, :omit, :decline and :cancel. BROWSER names what opens
+pages; nothing is opened before you agree. NO_COLOR turns colours off.
 
 ",
     exit_codes!()
