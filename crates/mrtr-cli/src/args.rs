@@ -163,6 +163,9 @@ pub(crate) struct DemoArgs {
     pub(crate) answers: Answers,
     #[command(flatten)]
     pub(crate) tracing: Tracing,
+    /// Ask line by line, for screen readers and pipes, as MRTR_PLAIN=1 does.
+    #[arg(long)]
+    pub(crate) plain: bool,
 }
 
 /// Serve the demo's tools at /mcp, or over stdin and stdout, until SIGTERM or Ctrl-C.
@@ -337,6 +340,9 @@ pub(crate) struct Show {
     /// Print the final result to stdout as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Ask line by line, for screen readers and pipes: nothing moves, options have numbers. As MRTR_PLAIN=1 does.
+    #[arg(long)]
+    pub(crate) plain: bool,
 }
 
 /// What to show or keep of the wire. Values given by --header are in none of it.
@@ -386,6 +392,14 @@ Examples:
 Questions that no flag answers are asked in the terminal. Without a terminal the
 call ends with exit code 5, and says which flags it needs. A page that a flag
 accepts is shown on stderr; only http and https pages are accepted that way.
+
+In the terminal Shift-Tab goes back a question, and Esc lists what else there
+is: leaving an answer out, decline, cancel. Several answers are shown before
+they are sent, and changed by their number. Ctrl-C, and a terminal that closes,
+stop the call: nothing is sent. --plain (or MRTR_PLAIN=1, or TERM=dumb) asks
+line by line, for screen readers and pipes: options have numbers, :help lists
+commands such as :back, :omit, :decline and :cancel. BROWSER names what opens
+pages; nothing is opened before you agree. NO_COLOR turns colours off.
 
 ",
     exit_codes!()

@@ -10,6 +10,8 @@ mod clients;
 mod completion;
 mod drift;
 mod flows;
+#[cfg(feature = "client")]
+mod form_cases;
 mod fuzz;
 mod headers;
 mod laws;

@@ -71,7 +71,7 @@ pub(crate) async fn run_with(
     lend: &Lend,
     show: &Show,
 ) -> Result<Finished, Failure> {
-    let terminal = Terminal::find();
+    let terminal = Terminal::find(show.plain);
     let flags = flags.otherwise(terminal.clone().map(|terminal| Arc::new(terminal) as Arc<dyn Responder>));
     // Declared even when nobody can be asked: that is how the questions come to be known, and named.
     let lent = lend.add_to(Responders::new().elicitation(flags.clone()), terminal.as_ref())?;

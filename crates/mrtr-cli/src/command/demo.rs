@@ -40,7 +40,7 @@ pub(crate) async fn run(args: DemoArgs) -> Result<Exit, Failure> {
     let client = Client::new(&front.url)
         .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?
         .name("mrtr-cli", env!("CARGO_PKG_VERSION"));
-    let show = Show { tracing: args.tracing, json: false };
+    let show = Show { tracing: args.tracing, json: false, plain: args.plain };
     let client = trace::watch(client, &show.tracing)?.observer(Watch(Arc::clone(&story)));
     let operation = Operation::Call { tool: example.name, arguments };
     let lend = Lend::default();

@@ -16,6 +16,11 @@ pub(crate) fn line(text: &str) -> String {
     })
 }
 
+/// One character as [`line`] shows it.
+pub(crate) fn character(c: char) -> String {
+    line(c.encode_utf8(&mut [0; 4]))
+}
+
 /// Escapes text of several lines, and keeps its line breaks. A tab becomes four spaces.
 pub(crate) fn block(text: &str) -> String {
     // CR LF is a line break; a CR by itself would overwrite the line, and is shown.
@@ -24,6 +29,17 @@ pub(crate) fn block(text: &str) -> String {
         '\t' => Some("    "),
         _ => None,
     })
+}
+
+/// As [`block`], and no more of it than a person can be expected to look at.
+pub(crate) fn message(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_MESSAGE) {
+        None => block(text),
+        Some((end, _)) => {
+            let (head, rest) = text.split_at(end);
+            format!("{}\n({} more bytes are not shown)", block(head), rest.len())
+        }
+    }
 }
 
 /// Escapes JSON so that it stays the same JSON.
@@ -58,9 +74,18 @@ fn escaped(text: &str, replacement: impl Fn(char) -> Option<&'static str>) -> St
     escaped
 }
 
+/// Longest message that is shown, in characters: thirty pages of it.
+const LONGEST_MESSAGE: usize = 50_000;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_without_end_ends() {
+        let shown = message(&"ä".repeat(1_000_000));
+        assert!(shown.len() < 101_000 && shown.ends_with("\n(1900000 more bytes are not shown)"));
+    }
 
     #[test]
     fn what_could_move_hide_or_reorder_is_shown_as_its_code() {

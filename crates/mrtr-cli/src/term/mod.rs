@@ -1,13 +1,23 @@
 //! What a person at a terminal sees: questions, and lines about what is going on.
 //!
 //! Results go to stdout, everything else to stderr. All of a server's text passes [`escape`] on its way to a screen.
-//! [`form`] and [`page`] ask, [`prompt`] is the layer over the prompt library, [`layout`] breaks lines.
+//! [`form`] and [`page`] say what to ask and what an answer means. What they need of a terminal is a [`console`], of
+//! which there are two: [`keyboard`], where a cursor moves, and [`plain`], where lines follow each other.
 
+mod address;
+mod canvas;
+mod console;
+mod editor;
 pub(crate) mod escape;
 mod field;
 mod form;
+mod keyboard;
+mod keys;
 mod layout;
+mod list;
+mod opener;
 pub(crate) mod page;
+mod plain;
 mod prompt;
 mod sampling;
 
@@ -16,12 +26,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
-use crossterm::cursor::{MoveToColumn, Show};
+use crossterm::cursor::MoveToColumn;
 use crossterm::style::Print;
 use crossterm::terminal::{Clear, ClearType};
 use mrtr::client::{Answer, Ask, BoxFuture, Kind, NotAnswered, Responder};
 
-use self::prompt::Left;
+use self::console::{Console, Left};
+pub(crate) use self::keyboard::restore;
 use crate::exit::{Exit, Failure};
 
 /// The person at the terminal, as a responder for forms and URLs.
@@ -29,42 +40,63 @@ use crate::exit::{Exit, Failure};
 pub(crate) struct Terminal {
     /// One question at a time, whichever operation it belongs to.
     turn: Arc<Mutex<()>>,
+    is_plain: bool,
 }
 
 impl Terminal {
     /// Finds the terminal; `None` if nobody is there to type or to read.
-    pub(crate) fn find() -> Option<Self> {
+    ///
+    /// Who says `--plain` is there, even at the other end of a pipe. Lines are also what `MRTR_PLAIN` stands for, and
+    /// all that a terminal of the kind `dumb` can do.
+    pub(crate) fn find(plain: bool) -> Option<Self> {
         let is_there = io::stdin().is_terminal() && io::stderr().is_terminal();
-        is_there.then(|| Self { turn: Arc::default() })
+        let is_plain =
+            plain || says_plain(std::env::var("MRTR_PLAIN").as_deref().ok(), std::env::var("TERM").as_deref().ok());
+        (is_there || plain).then(|| Self { turn: Arc::default(), is_plain })
     }
 
-    fn ask(&self, ask: &Ask) -> Result<Answer, NotAnswered> {
+    fn ask(&self, ask: &Ask, gone: Arc<AtomicBool>) -> Result<Answer, NotAnswered> {
+        let answer = self.converse(gone, |console| match ask.kind {
+            Kind::Form => Ok(form::ask(console, ask)),
+            Kind::Url => Ok(page::ask(console, ask)),
+            _ => Err(NotAnswered::Nobody),
+        })?;
+        answer?.or_else(Left::settle)
+    }
+
+    /// Runs prompts in their turn, unless nobody waits for them any more.
+    fn converse<T>(
+        &self,
+        gone: Arc<AtomicBool>,
+        prompts: impl FnOnce(&mut dyn Console) -> T,
+    ) -> Result<T, NotAnswered> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let answer = match ask.kind {
-            Kind::Form => form::ask(ask),
-            Kind::Url => page::ask(ask),
-            _ => return Err(NotAnswered::Nobody),
-        };
-        answer.or_else(Left::settle)
+        if gone.load(Ordering::Acquire) {
+            return Err(NotAnswered::Abandoned);
+        }
+        let mut console: Box<dyn Console> =
+            if self.is_plain { Box::new(plain::Plain) } else { Box::new(keyboard::Cursor::new(gone)) };
+        Ok(prompts(console.as_mut()))
     }
 
-    /// Runs prompts beside the runtime, in their turn. Leaving them ends the call.
+    /// Runs prompts beside the runtime. Leaving them ends the call.
     async fn run<T: Send + 'static>(
         &self,
-        prompts: impl FnOnce() -> Result<T, Left> + Send + 'static,
+        prompts: impl FnOnce(&mut dyn Console) -> Result<T, Left> + Send + 'static,
     ) -> Result<T, NotAnswered> {
-        let turn = Arc::clone(&self.turn);
-        let run = tokio::task::spawn_blocking(move || {
-            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
-            prompts()
-        });
-        match run.await {
-            Ok(Ok(value)) => Ok(value),
-            Ok(Err(Left::Broken(error))) => Err(NotAnswered::failed(error)),
-            Ok(Err(_)) => Err(NotAnswered::Abandoned),
-            Err(error) => Err(NotAnswered::failed(error)),
+        let (terminal, waiting) = (self.clone(), Waiting::default());
+        let gone = Arc::clone(&waiting.gone);
+        let said = tokio::task::spawn_blocking(move || terminal.converse(gone, prompts));
+        match said.await.unwrap_or_else(|error| Err(NotAnswered::failed(error)))? {
+            Ok(value) => Ok(value),
+            Err(Left::Broken(error)) => Err(NotAnswered::failed(error)),
+            Err(_) => Err(NotAnswered::Abandoned),
         }
     }
+}
+
+fn says_plain(variable: Option<&str>, term: Option<&str>) -> bool {
+    variable.is_some_and(|value| !matches!(value, "" | "0")) || term == Some("dumb")
 }
 
 impl Responder for Terminal {
@@ -72,18 +104,23 @@ impl Responder for Terminal {
         // Prompts block, so they run beside the runtime: Ctrl-C and timers stay alive.
         let (terminal, ask) = (self.clone(), ask.clone());
         Box::pin(async move {
-            let asked = tokio::task::spawn_blocking(move || terminal.ask(&ask));
+            let waiting = Waiting::default();
+            let gone = Arc::clone(&waiting.gone);
+            let asked = tokio::task::spawn_blocking(move || terminal.ask(&ask, gone));
             asked.await.unwrap_or_else(|error| Err(NotAnswered::failed(error)))
         })
     }
 }
 
-/// Puts the terminal back as a shell wants it, if a prompt has it in its hands.
-pub(crate) fn restore() {
-    if crossterm::terminal::is_raw_mode_enabled().unwrap_or(false) {
-        // Nothing could be done about a failure, and the program is on its way out.
-        let _ = crossterm::terminal::disable_raw_mode();
-        let _ = crossterm::execute!(io::stderr(), Print("\n"), Clear(ClearType::FromCursorDown), Show);
+/// Somebody waits for an answer; dropped, the prompt ends by itself.
+#[derive(Debug, Default)]
+struct Waiting {
+    gone: Arc<AtomicBool>,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.gone.store(true, Ordering::Release);
     }
 }
 
@@ -126,7 +163,7 @@ pub(crate) fn note(message: &str) {
 /// Says what a server's process says on the side, dimmed.
 pub(crate) fn aside(line: &str) {
     status("");
-    anstream::eprintln!("{}", prompt::dim(&escape::line(line)));
+    anstream::eprintln!("{}", keyboard::dim(&escape::line(line)));
 }
 
 /// Whether somebody watches stderr.
@@ -192,5 +229,16 @@ fn written(outcome: io::Result<()>) -> Result<(), Failure> {
         // The reader has seen enough, as in `mrtr tools URL | head`.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         printed => printed.map_err(|error| Failure::new(Exit::Failed, format!("cannot write the result: {error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_lines_are_a_choice_or_all_there_is() {
+        assert!(says_plain(Some("1"), Some("xterm")) && says_plain(None, Some("dumb")));
+        assert!(!says_plain(Some("0"), Some("xterm")) && !says_plain(Some(""), None) && !says_plain(None, None));
     }
 }

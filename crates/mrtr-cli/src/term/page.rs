@@ -1,28 +1,126 @@
-//! A URL the server wants opened: shown in full, agreed to by the person or by a flag, opened by nobody else.
+//! A URL the server wants opened: shown in full, agreed to by the person or by a flag, and only then opened.
+//!
+//! Agreeing is not having been there. After consent this waits with the person, and what is sent is the consent: never
+//! content, and never before the page was opened by a browser or, as the person says, by hand.
 
 use anstyle::Style;
 use mrtr::client::{Answer, Ask};
-use url::Url;
 
-use super::escape;
+pub(crate) use super::address::check_unseen;
+use super::address::{Page, check};
+use super::console::{Console, Left, pick};
 use super::layout::{screen, wrap};
-use super::prompt::{Left, introduce, pick};
+use super::prompt::{careful, dimmed, introduce};
+use super::{escape, opener};
 
-/// Asks for consent. The page is never fetched or opened from here.
-pub(super) fn ask(ask: &Ask) -> Result<Answer, Left> {
-    introduce(ask)?;
+/// Asks for consent, and waits with the person. The page is never fetched from here.
+pub(super) fn ask(console: &mut dyn Console, ask: &Ask) -> Result<Answer, Left> {
+    introduce(console, ask)?;
     let text = ask.url().unwrap_or_default();
-    match check(&text) {
-        Ok(page) => consent(ask, &text, &page),
-        Err(reason) => {
-            show(&text, None);
-            anstream::eprintln!("  It cannot be agreed to: {}.", escape::line(&reason));
-            match pick("Answer", &[("Decline: say no", true), ("Cancel: leave it undecided", false)], 0)? {
-                true => Err(Left::Declined),
-                false => Err(Left::Cancelled),
-            }
+    let page = match check(&text) {
+        Ok(page) => page,
+        Err(reason) => return refuse(console, &text, &reason),
+    };
+    show(&text, Some(&page));
+    if ask.consented {
+        return wait(console, &page, "The server still waits for this page", "Go on: ask the server again");
+    }
+    let choices = [
+        ("Yes, open it in my browser", Consent::Browser),
+        ("Yes, I open it by hand", Consent::Hand),
+        ("No: decline", Consent::Decline),
+        ("Cancel: leave it undecided", Consent::Cancel),
+    ];
+    // Nothing is under the cursor: a stray Enter must open nothing.
+    match pick(console, "Open this page?", &choices, None)? {
+        Consent::Browser => open(console, &page)?,
+        Consent::Hand => by_hand(&page),
+        Consent::Decline => return Err(Left::Declined),
+        Consent::Cancel => return Err(Left::Cancelled),
+    }
+    wait(console, &page, "Is everything done on the page?", "Done: go on")
+}
+
+#[derive(Clone, Copy)]
+enum Consent {
+    Browser,
+    Hand,
+    Decline,
+    Cancel,
+}
+
+/// Nothing can be agreed to; yet it is the person who says no.
+fn refuse(console: &mut dyn Console, text: &str, reason: &str) -> Result<Answer, Left> {
+    show(text, None);
+    careful(&format!("it cannot be agreed to: {}", escape::line(reason)));
+    match pick(console, "Answer", &[("Decline: say no", true), ("Cancel: leave it undecided", false)], None)? {
+        true => Err(Left::Declined),
+        false => Err(Left::Cancelled),
+    }
+}
+
+/// Has the browser open the page. If it does not, the person says how to go on: a failure agrees to nothing.
+fn open(console: &mut dyn Console, page: &Page) -> Result<(), Left> {
+    loop {
+        let Err(reason) = opener::open(page.as_str()) else {
+            anstream::eprintln!("  The page is open in your browser.");
+            return Ok(());
+        };
+        careful(&format!("the page was not opened: {}", escape::line(&reason)));
+        by_hand(page);
+        let choices = [
+            ("I have opened it by hand", Failed::Opened),
+            ("Try again", Failed::Again),
+            ("Decline: say no", Failed::Decline),
+            ("Cancel: leave it undecided", Failed::Cancel),
+        ];
+        match pick(console, "The page was not opened", &choices, None)? {
+            Failed::Opened => return Ok(()),
+            Failed::Again => {}
+            Failed::Decline => return Err(Left::Declined),
+            Failed::Cancel => return Err(Left::Cancelled),
         }
     }
+}
+
+#[derive(Clone, Copy)]
+enum Failed {
+    Opened,
+    Again,
+    Decline,
+    Cancel,
+}
+
+/// Waits until the person is done. The server is asked then, and not before: it would only ask again.
+fn wait(console: &mut dyn Console, page: &Page, question: &str, done: &str) -> Result<Answer, Left> {
+    loop {
+        let choices = [
+            (done, Wait::Done),
+            ("Open it again", Wait::Again),
+            ("Decline: say no after all", Wait::Decline),
+            ("Cancel: leave it undecided", Wait::Cancel),
+        ];
+        match pick(console, question, &choices, Some(0))? {
+            Wait::Done => return Ok(Answer::accept([])),
+            Wait::Again => open(console, page)?,
+            Wait::Decline => return Err(Left::Declined),
+            Wait::Cancel => return Err(Left::Cancelled),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Wait {
+    Done,
+    Again,
+    Decline,
+    Cancel,
+}
+
+/// In one piece, to be copied or clicked.
+fn by_hand(page: &Page) {
+    anstream::eprintln!("  Open it in your browser:");
+    anstream::eprintln!("{}", escape::line(page.as_str()));
 }
 
 /// Shows a page that a flag accepts and no person has looked at. The error says why no flag should.
@@ -31,129 +129,30 @@ pub(crate) fn announce(flag: &str, text: &str) -> Result<(), String> {
     anstream::eprintln!("{} accepts a page; open it in your browser:", escape::line(flag));
     // In one piece, to be copied out of a log.
     anstream::eprintln!("  URL:  {}", escape::line(text));
-    show_host(&page);
+    show_host(text, &page);
     Ok(())
 }
 
-/// Reads a URL that is to be agreed to unseen. The error says why it must not.
-pub(crate) fn check_unseen(text: &str) -> Result<Page, String> {
-    let page = check(text)?;
-    if page.names_user {
-        return Err(format!("it begins with a user, and leads to {}", page.host));
-    }
-    Ok(page)
-}
-
-/// What there is to know about a page before going there.
-pub(crate) struct Page {
-    host: String,
-    /// Whether something stands before the host, which may look like one.
-    names_user: bool,
-    warnings: Vec<&'static str>,
-}
-
-/// Reads the URL as a browser would; the error says why nobody should open it.
-fn check(text: &str) -> Result<Page, String> {
-    let url = Url::parse(text).map_err(|error| format!("it is no URL ({error})"))?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(format!("it begins with {}:, not with http: or https:", url.scheme()));
-    }
-    let host = url.host_str().unwrap_or_default().to_owned();
-    let is_local = matches!(host.as_str(), "localhost" | "127.0.0.1" | "[::1]");
-    let mut warnings = Vec::new();
-    if url.scheme() == "http" && !is_local {
-        warnings.push("the connection is not encrypted");
-    }
-    let names_user = !url.username().is_empty() || url.password().is_some();
-    if names_user {
-        warnings.push("what comes before @ in the URL is not the host");
-    }
-    if host.split('.').any(|label| label.starts_with("xn--")) {
-        warnings.push("the host is written in other than plain letters, and may look like another");
-    }
-    Ok(Page { host, names_user, warnings })
-}
-
-fn consent(ask: &Ask, text: &str, page: &Page) -> Result<Answer, Left> {
-    show(text, Some(page));
-    let (question, yes, start) = if ask.consented {
-        ("The server still waits for this page", "Go on: ask the server again", 0)
-    } else {
-        ("Open this page?", "Yes, I will open it", 1)
-    };
-    let choices = [(yes, Said::Accept), ("No: decline", Said::Decline), ("Cancel: leave it undecided", Said::Cancel)];
-    match pick(question, &choices, start)? {
-        Said::Decline => Err(Left::Declined),
-        Said::Cancel => Err(Left::Cancelled),
-        Said::Accept => {
-            if !ask.consented {
-                anstream::eprintln!("Open it in your browser:");
-                anstream::eprintln!("{}", escape::line(text));
-            }
-            Ok(Answer::accept([]))
-        }
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Said {
-    Accept,
-    Decline,
-    Cancel,
-}
-
 fn show(text: &str, page: Option<&Page>) {
-    let mut lines = wrap(&escape::line(text), screen().0.saturating_sub(8)).into_iter();
+    let mut lines = wrap(&escape::line(text), screen().0.saturating_sub(9)).into_iter();
     anstream::eprintln!("  URL:  {}", lines.next().unwrap_or_default());
-    lines.for_each(|line| anstream::eprintln!("        {line}"));
+    lines.take(MOST_LINES).for_each(|line| anstream::eprintln!("        {line}"));
     if let Some(page) = page {
-        show_host(page);
+        show_host(text, page);
     }
 }
 
-fn show_host(page: &Page) {
+fn show_host(text: &str, page: &Page) {
     let bold = Style::new().bold();
-    anstream::eprintln!("  Host: {bold}{}{bold:#}", escape::line(&page.host));
-    let width = screen().0.saturating_sub(2);
-    for warning in &page.warnings {
-        let lines = wrap(&format!("Careful: {warning}."), width);
-        lines.iter().for_each(|line| anstream::eprintln!("  {line}"));
+    anstream::eprintln!("  Host: {bold}{}{bold:#}", escape::line(&page.host()));
+    if let Some(unicode) = page.unicode() {
+        anstream::eprintln!("        {} in its own letters", escape::line(unicode));
+    }
+    page.warnings().iter().for_each(|warning| careful(warning));
+    if !page.warnings().is_empty() && page.as_str() != text {
+        dimmed(&format!("A browser reads it as {}", escape::line(page.as_str())));
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_pages_a_browser_opens_safely_can_be_agreed_to() {
-        for text in ["javascript:alert(1)", "file:///etc/passwd", "ftp://host/", "not a url", "", "data:text/html,x"] {
-            assert!(check(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn hosts_are_what_a_browser_would_go_to_and_tricks_are_pointed_out() {
-        for (text, host, warnings) in [
-            ("https://pay.example/7?a=b", "pay.example", 0),
-            ("http://127.0.0.1:8080/", "127.0.0.1", 0),
-            ("http://pay.example/", "pay.example", 1),
-            ("https://bank.example@evil.example/", "evil.example", 1),
-            ("https://b\u{430}nk.example/", "xn--bnk-6cd.example", 1),
-        ] {
-            let page = check(text).map_err(|reason| format!("{text}: {reason}")).unwrap();
-            assert_eq!((page.host.as_str(), page.warnings.len()), (host, warnings));
-        }
-    }
-
-    #[test]
-    fn what_looks_like_another_host_is_not_agreed_to_unseen() {
-        for text in
-            ["https://bank.example@evil.example/", "https://bank.example:443@evil.example/", "https://:@e.example"]
-        {
-            let refused = check_unseen(text).err();
-            assert_eq!(refused.is_some(), text.contains("evil"), "{text}: {refused:?}");
-        }
-        assert!(check_unseen("https://pay.example/7").is_ok());
-    }
-}
+/// Most lines of a URL: those of one that is too long to be agreed to anyway.
+const MOST_LINES: usize = 400;

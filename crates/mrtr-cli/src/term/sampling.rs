@@ -2,28 +2,28 @@
 //!
 //! No answer says "I refuse" in the protocol: who refuses ends the call (client/sampling#error-handling).
 
-use inquire::Text;
 use mrtr::client::{Answer, Ask, NotAnswered};
 use mrtr::visible;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
+use super::console::{Console, Left, Said, TextPrompt, Ways, pick};
 use super::layout::{screen, wrap};
-use super::prompt::{Left, insist, introduce, pick, read_through};
+use super::prompt::{dimmed, introduce, read_through};
 use super::{Terminal, escape};
 
 impl Terminal {
     /// Has a person write what a model would.
     pub(crate) async fn write_sample(&self, ask: &Ask) -> Result<Answer, NotAnswered> {
         let ask = ask.clone();
-        self.run(move || {
-            show_request(&ask)?;
-            let text = edited("Your answer", "")?;
+        self.run(move |console| {
+            show_request(console, &ask)?;
+            let text = edited(console, "Your answer", "")?;
             let result = json!({
                 "role": "assistant", "content": { "type": "text", "text": text },
                 "model": "person", "stopReason": "endTurn",
             });
-            reviewed(result)
+            reviewed(console, result)
         })
         .await
     }
@@ -31,16 +31,16 @@ impl Terminal {
     /// Has a person decide whether a model is asked this. Returns the request as it is then.
     pub(crate) async fn review_request(&self, ask: &Ask) -> Result<Ask, NotAnswered> {
         let mut ask = ask.clone();
-        self.run(move || {
+        self.run(move |console| {
             loop {
-                show_request(&ask)?;
+                show_request(console, &ask)?;
                 let choices = [("Send it to the model", Next::Send), ("Edit it", Next::Edit), REFUSE];
-                match pick("Ask the model?", &choices, 0)? {
+                match pick(console, "Ask the model?", &choices, Some(0))? {
                     Next::Send => return Ok(ask),
                     Next::Refuse => return Err(Left::Stopped),
                     Next::Edit => {
                         let mut params = params(&ask);
-                        edit(&mut params)?;
+                        edit(console, &mut params)?;
                         // Text of ours is always JSON.
                         ask.params = to_raw_value(&params).unwrap_or(ask.params);
                     }
@@ -53,7 +53,7 @@ impl Terminal {
     /// Has a person decide whether the server gets this answer. Returns the answer as it is then.
     pub(crate) async fn review_sample(&self, answer: Answer) -> Result<Answer, NotAnswered> {
         let Some(result) = answer.as_result().cloned() else { return Ok(answer) };
-        self.run(move || reviewed(result)).await
+        self.run(move |console| reviewed(console, result)).await
     }
 }
 
@@ -66,17 +66,17 @@ enum Next {
 
 const REFUSE: (&str, Next) = ("Refuse: stop the call", Next::Refuse);
 
-fn reviewed(mut result: Value) -> Result<Answer, Left> {
+fn reviewed(console: &mut dyn Console, mut result: Value) -> Result<Answer, Left> {
     loop {
         let about = ["model", "stopReason"].map(|name| result[name].as_str().unwrap_or_default());
         let mut lines = vec![format!("Answer ({}, {}):", escape::line(about[0]), escape::line(about[1]))];
         lines.extend(content(&result["content"]));
-        show(&lines)?;
+        show(console, &lines)?;
         let choices = [("Send it to the server", Next::Send), ("Edit it", Next::Edit), REFUSE];
-        match pick("Send this answer?", &choices, 0)? {
+        match pick(console, "Send this answer?", &choices, Some(0))? {
             Next::Send => return Ok(Answer::result(result)),
             Next::Refuse => return Err(Left::Stopped),
-            Next::Edit => edit(&mut result)?,
+            Next::Edit => edit(console, &mut result)?,
         }
     }
 }
@@ -85,8 +85,8 @@ fn params(ask: &Ask) -> Value {
     serde_json::from_str(ask.params.get()).unwrap_or_default()
 }
 
-fn show_request(ask: &Ask) -> Result<(), Left> {
-    introduce(ask)?;
+fn show_request(console: &mut dyn Console, ask: &Ask) -> Result<(), Left> {
+    introduce(console, ask)?;
     let params = params(ask);
     let mut lines = vec!["It wants a model to answer this:".to_owned()];
     if let Some(system) = params["systemPrompt"].as_str() {
@@ -108,7 +108,7 @@ fn show_request(ask: &Ask) -> Result<(), Left> {
     if !about.is_empty() {
         lines.push(format!("({})", about.join("; ")));
     }
-    show(&lines)
+    show(console, &lines)
 }
 
 /// The blocks of a message, harmless; what is not text is named.
@@ -126,14 +126,14 @@ fn content(content: &Value) -> Vec<String> {
     blocks.iter().map(shown).collect()
 }
 
-fn show(lines: &[String]) -> Result<(), Left> {
+fn show(console: &mut dyn Console, lines: &[String]) -> Result<(), Left> {
     let (columns, rows) = screen();
     let wrapped: Vec<_> = lines.iter().flat_map(|line| wrap(line, columns.saturating_sub(2))).collect();
-    read_through(&wrapped, rows.saturating_sub(8))
+    read_through(console, &wrapped, rows.saturating_sub(8))
 }
 
 /// Has one of the texts in a request or an answer changed.
-fn edit(value: &mut Value) -> Result<(), Left> {
+fn edit(console: &mut dyn Console, value: &mut Value) -> Result<(), Left> {
     let places = texts(value);
     let place = match &*places {
         [] => return Ok(()),
@@ -144,10 +144,10 @@ fn edit(value: &mut Value) -> Result<(), Left> {
                 .map(|place| super::layout::cut(&escape::line(text_at(value, place)), screen().0.saturating_sub(6)))
                 .collect();
             let choices: Vec<_> = labels.iter().map(String::as_str).zip(several).collect();
-            pick("Which text?", &choices, 0)?
+            pick(console, "Which text?", &choices, Some(0))?
         }
     };
-    let text = edited("Text", text_at(value, place))?;
+    let text = edited(console, "Text", text_at(value, place))?;
     if let Some(found) = value.pointer_mut(place) {
         *found = text.into();
     }
@@ -176,15 +176,16 @@ fn texts(value: &Value) -> Vec<String> {
 }
 
 /// Has a text typed on one line, in which `\n` is a line break.
-fn edited(label: &str, text: &str) -> Result<String, Left> {
+fn edited(console: &mut dyn Console, label: &str, text: &str) -> Result<String, Left> {
+    anstream::eprintln!("  {label}");
+    dimmed("(\\n is a line break, \\\\ a backslash)");
     let initial = on_one_line(text);
-    let typed = insist(|| {
-        Text::new(label)
-            .with_initial_value(&initial)
-            .with_help_message("\\n is a line break, \\\\ a backslash")
-            .prompt()
-    })?;
-    Ok(from_one_line(&typed))
+    let prompt = TextPrompt { initial: &initial, ways: Ways::default(), check: &|_| Ok(()) };
+    loop {
+        if let Said::Given(typed) = console.text(&prompt)? {
+            return Ok(from_one_line(&typed));
+        }
+    }
 }
 
 fn on_one_line(text: &str) -> String {

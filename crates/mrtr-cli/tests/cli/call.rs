@@ -185,7 +185,7 @@ fn arguments_are_checked_before_anything_is_called() {
         2,
         "",
         "mrtr: the server has no tool \"deplay\", did you mean \"deploy\"?; \
-         it has deploy, book, stubborn, pay, approve, dots, hostile, forger, blocks, fail, draft, release, model, picky, folders, whoami, write, where\n",
+         it has deploy, book, stubborn, pay, approve, ask, pair, dots, hostile, forger, blocks, fail, draft, release, model, picky, folders, whoami, write, where\n",
     );
 }
 

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::mrtr;
-use crate::terminal::Person;
+use crate::person::Person;
 
 const MRTR: &str = env!("CARGO_BIN_EXE_mrtr");
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::terminal::{CTRL_C, DOWN, ENTER, Person};
+use crate::person::{CTRL_C, DOWN, ENTER, Person};
 use crate::{Ran, mrtr, server};
 
 /// As Linux numbers it on the common architectures.
@@ -195,13 +195,13 @@ fn sigterm_puts_the_terminal_back(person: Person) {
 #[test]
 fn sigterm_at_a_prompt_puts_the_terminal_back() {
     let person = Person::runs(&["call", &server::start(), "deploy", "service=api"]).sees("Confirm production deploy");
-    sigterm_puts_the_terminal_back(person.sees("yes or no"));
+    sigterm_puts_the_terminal_back(person.sees("Enter: pick"));
 }
 
 #[test]
 fn sigterm_at_a_prompt_of_the_demo_leaves_no_server_behind() {
     let (person, [alpha, beta]) = at_the_question();
-    sigterm_puts_the_terminal_back(person.sees("yes or no"));
+    sigterm_puts_the_terminal_back(person.sees("Enter: pick"));
     assert_eq!((state(&alpha), state(&beta)), (None, None));
 }
 

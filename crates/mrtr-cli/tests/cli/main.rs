@@ -7,10 +7,14 @@ mod command;
 #[cfg(target_os = "linux")]
 mod demo;
 mod diagnoses;
+mod form_cases;
 mod health;
 mod keygen;
 mod lend;
 mod lists;
+mod pages;
+mod person;
+mod plain;
 mod reach;
 mod script;
 mod server;

@@ -82,6 +82,8 @@ fn tools() -> Value {
         { "name": "stubborn", "inputSchema": nothing() },
         { "name": "pay", "inputSchema": nothing() },
         { "name": "approve", "inputSchema": nothing() },
+        { "name": "ask", "inputSchema": nothing() },
+        { "name": "pair", "inputSchema": nothing() },
         { "name": "dots", "inputSchema": nothing() },
         { "name": "hostile", "inputSchema": nothing() },
         { "name": "forger", "inputSchema": nothing() },
@@ -128,11 +130,40 @@ fn call(params: &Value) -> Value {
                 let url = params["arguments"]["url"].as_str().unwrap_or("https://pay.example/7?x=y");
                 asks("page", &json!({ "mode": "url", "message": "Pay 7 EUR", "url": url }))
             }
+            // Waits for the page, as far as anybody can tell from here.
+            Some(_) if params["arguments"]["waits"] == true && params["requestState"] == "s1" => {
+                let url = params["arguments"]["url"].as_str().unwrap_or("https://pay.example/7?x=y");
+                let mut round = asks("page", &json!({ "mode": "url", "message": "Pay 7 EUR", "url": url }));
+                round["requestState"] = "s2".into();
+                round
+            }
             Some(answer) => done(&answer.to_string()),
         },
         "approve" => match answer("sure") {
             None => ask("sure", "Really?", &json!({ "type": "object", "properties": {} })),
             Some(answer) => done(&answer.to_string()),
+        },
+        // Asks whatever form it is called with.
+        "ask" => match answer("k") {
+            None => {
+                let arguments = &params["arguments"];
+                let times = arguments["times"].as_u64().unwrap_or(1);
+                let line = arguments["message"].as_str().unwrap_or("Please.");
+                let message = vec![line; usize::try_from(times).expect("a size")].join("\n");
+                ask("k", &message, &arguments["schema"])
+            }
+            Some(answer) => done(&answer.to_string()),
+        },
+        "pair" => match (answer("first"), answer("second")) {
+            (Some(_), Some(_)) => done(&params["inputResponses"].to_string()),
+            _ => {
+                let form = |message: &str| {
+                    json!({ "method": "elicitation/create", "params": { "message": message, "requestedSchema": {
+                        "type": "object", "required": ["ok"], "properties": { "ok": { "type": "boolean" } }
+                    }}})
+                };
+                round(&json!({ "first": form("The first?"), "second": form("The second?") }))
+            }
         },
         "dots" => match answer("a") {
             None => {

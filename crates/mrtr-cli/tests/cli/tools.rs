@@ -25,5 +25,5 @@ fn json_is_the_definitions_as_sent() {
     let ran = mrtr(["tools", &server::start(), "--json"]);
     let tools: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert_eq!(tools[0]["inputSchema"]["properties"]["replicas"]["minimum"], 1);
-    assert_eq!(tools.as_array().map(Vec::len), Some(18));
+    assert_eq!(tools.as_array().map(Vec::len), Some(20));
 }

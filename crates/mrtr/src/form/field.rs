@@ -27,12 +27,27 @@ pub struct Field {
     /// The value to offer. It is always a valid one, and may well be `0`, `false` or the empty
     /// text.
     pub default: Option<Value>,
+    /// The default of a lenient form that breaks the field's own rules. It is no answer as it is; show it, and have it
+    /// corrected.
+    pub faulty_default: Option<FaultyDefault>,
+    /// What a lenient form had to overlook in this field, as the rest of a sentence that starts with it.
+    pub notes: Vec<String>,
     /// What kind of value it takes.
     pub kind: FieldKind,
     /// Whether the schema insists on the key but takes `null` for "no answer".
     pub(super) null_when_blank: bool,
     /// Decides whether a value fits.
     pub(super) judge: Arc<Judge>,
+}
+
+/// A default that its own field refuses.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct FaultyDefault {
+    /// The value as it came.
+    pub value: Value,
+    /// What is wrong with it, as the rest of a sentence: `must be a whole number, not "many"`.
+    pub problem: String,
 }
 
 /// What a field takes.
@@ -119,6 +134,8 @@ impl Field {
             description: reading.description,
             required: listed && !reading.nullable,
             default: reading.default,
+            faulty_default: None,
+            notes: Vec::new(),
             null_when_blank: listed && reading.nullable,
             judge: Arc::new(Judge::new(&kind, reading.extras)),
             kind,
@@ -151,6 +168,8 @@ impl fmt::Debug for Field {
             .field("description", &self.description)
             .field("required", &self.required)
             .field("default", &self.default)
+            .field("faulty_default", &self.faulty_default)
+            .field("notes", &self.notes)
             .field("kind", &self.kind)
             .finish_non_exhaustive()
     }

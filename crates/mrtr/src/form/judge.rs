@@ -53,6 +53,11 @@ impl Judge {
         Self { rules, extras, compiled: OnceLock::new() }
     }
 
+    /// A rule beside those of the field's kind.
+    pub(super) fn extra(&self, keyword: &str) -> Option<&Value> {
+        self.extras.get(keyword)
+    }
+
     /// How many patterns there are to compile.
     pub(super) fn patterns(&self) -> usize {
         self.rules.as_ref().map_or(0, patterns) + usize::from(self.extras.contains_key("pattern"))

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::Form;
-use super::field::{Field, FieldKind};
+use super::field::{FaultyDefault, Field, FieldKind};
 use super::problem::quoted;
 use super::read::{Reading, read};
 use super::resolve::{Document, resolve};
@@ -63,31 +63,40 @@ fn field(
     patterns: &mut usize,
     notes: &mut Vec<String>,
 ) -> Field {
-    let mut note = |what: &str| notes.push(format!("{}: {what}", quoted(name)));
     let mut reading = read(document, raw);
-    reading.oddities.iter().for_each(|oddity| note(&oddity.what));
+    let own_notes: Vec<String> = reading.oddities.iter().map(|oddity| oddity.what.clone()).collect();
     let default = reading.default.take();
     let kind = kind(&reading, raw);
     let mut field = Field::new(name, listed, kind, reading);
+    field.notes = own_notes;
     match patterns.checked_sub(field.judge.patterns()) {
         Some(left) => *patterns = left,
         None => {
-            note("the form has too many patterns, so its own are left to the server");
+            field.notes.push("the form has too many patterns, so its own are left to the server".to_owned());
             field.judge = Arc::new(field.judge.without_patterns());
         }
     }
-    if default.as_ref().is_some_and(|default| !field.is_quick_to_judge(default)) {
-        note("its default is too large to be checked");
-        return field;
+    if let Some(default) = default {
+        offer(&mut field, default);
     }
-    field.default = default.and_then(|default| match field.settle(&default) {
-        Ok(default) => Some(default),
-        Err(problems) => {
-            note(&format!("its default {}", problems.join(", ")));
-            None
-        }
-    });
+    notes.extend(field.notes.iter().map(|note| format!("{}: {note}", quoted(name))));
     field
+}
+
+/// Makes `default` the field's, if the field takes it.
+fn offer(field: &mut Field, default: Value) {
+    if !field.is_quick_to_judge(&default) {
+        field.notes.push("its default is too large to be checked".to_owned());
+        return;
+    }
+    match field.settle(&default) {
+        Ok(default) => field.default = Some(default),
+        Err(problems) => {
+            let problem = problems.join(", ");
+            field.notes.push(format!("its default {problem}"));
+            field.faulty_default = Some(FaultyDefault { value: default, problem });
+        }
+    }
 }
 
 fn kind(reading: &Reading, raw: &Value) -> FieldKind {

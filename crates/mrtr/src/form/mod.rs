@@ -6,8 +6,8 @@
 //! never fails and never loses a field.
 //!
 //! Answers are judged field by field, by the same rules on both sides: [`Form::validate`] reports
-//! every problem at once, and returns what passed in the form it is handed on in. This module does
-//! no I/O and resolves nothing over the network.
+//! every problem at once, and returns what passed in the form it is handed on in. A [`Draft`] holds
+//! answers while they are made. This module does no I/O and resolves nothing over the network.
 //!
 //! ```
 //! use mrtr::form::Form;
@@ -32,6 +32,7 @@
 
 mod cache;
 mod choices;
+mod draft;
 mod field;
 mod judge;
 mod keywords;
@@ -39,6 +40,8 @@ mod lenient;
 mod problem;
 mod read;
 mod resolve;
+mod rules;
+mod secret;
 mod strict;
 #[cfg(test)]
 mod tests;
@@ -53,7 +56,8 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 pub(crate) use cache::cached;
-pub use field::{Choice, Field, FieldKind, TextFormat};
+pub use draft::{Draft, Entry};
+pub use field::{Choice, FaultyDefault, Field, FieldKind, TextFormat};
 pub(crate) use judge::compile;
 pub(crate) use keywords::whole;
 pub use problem::Problem;

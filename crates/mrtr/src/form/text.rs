@@ -64,7 +64,41 @@ fn number(text: &str, integer: bool) -> Result<Value, String> {
     }
     let float: f64 = text.parse().map_err(|_| refused())?;
     let number = Number::from_f64(float).ok_or_else(|| format!("is too large for a number: {}", quoted(text)))?;
+    if !integer && Decimal::of(text) != Decimal::of(&number.to_string()) {
+        return Err(format!("has more digits than a number keeps: {} would become {number}", quoted(text)));
+    }
     Ok(Value::Number(if integer { whole(number) } else { number }))
+}
+
+/// A number as its digits say it, whatever the spelling: `1.50`, `15e-1` and `0.15E1` are the same.
+#[derive(PartialEq)]
+struct Decimal {
+    is_negative: bool,
+    /// Without zeros at either end.
+    digits: String,
+    /// Places the point is to the right of the last digit.
+    exponent: i64,
+}
+
+impl Decimal {
+    /// Of something that is read as a number.
+    fn of(text: &str) -> Option<Self> {
+        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let exponent: i64 = exponent.parse().ok()?;
+        let (sign, mantissa) = match mantissa.strip_prefix('-') {
+            Some(mantissa) => (true, mantissa),
+            None => (false, mantissa.strip_prefix('+').unwrap_or(mantissa)),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let all = format!("{whole}{fraction}");
+        let digits = all.trim_start_matches('0').trim_end_matches('0').to_owned();
+        if digits.is_empty() {
+            return Some(Self { is_negative: false, digits, exponent: 0 });
+        }
+        let zeros = all.len() - all.trim_end_matches('0').len();
+        let exponent = exponent - i64::try_from(fraction.len()).ok()? + i64::try_from(zeros).ok()?;
+        Some(Self { is_negative: sign, digits, exponent })
+    }
 }
 
 /// `12` for `12.00`: cut as text, because a large one would lose digits on its way through a float.
