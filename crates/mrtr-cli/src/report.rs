@@ -85,7 +85,7 @@ fn undeclared(error: &CallError) -> Failure {
 /// The flags that answer what no person is asked in a form.
 fn lending(kind: Kind) -> Option<&'static str> {
     match kind {
-        Kind::Sampling => Some("--sample-with CMD, or --answers FILE with KEY: { sampling: TEXT }"),
+        Kind::Sampling => Some("--sample-with CMD --sample-unattended, or --answers FILE with KEY: { sampling: TEXT }"),
         Kind::Roots => Some("--root DIR, or --answers FILE with KEY: { roots: [file:///DIR] }"),
         _ => None,
     }

@@ -82,7 +82,7 @@ pub(crate) fn did_you_mean(word: &str, names: &[&str]) -> String {
         .iter()
         .min_by_key(distance)
         .filter(|name| distance(name) <= 1 + word.chars().count() / 4)
-        .map(|name| format!(", did you mean {name:?}?"))
+        .map(|name| format!(" (did you mean {name:?}?)"))
         .unwrap_or_default()
 }
 
@@ -127,7 +127,7 @@ mod tests {
             (&["dry=no"], "the tool also needs service=..."),
             (
                 &["servise=api"],
-                r#"the tool has no argument "servise", did you mean "service"?; it takes service, replicas, dry, tags (servise:=json sends it all the same)"#,
+                r#"the tool has no argument "servise" (did you mean "service"?); it takes service, replicas, dry, tags (servise:=json sends it all the same)"#,
             ),
         ] {
             assert_eq!(given(words).unwrap_err(), expected);

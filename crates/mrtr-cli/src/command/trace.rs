@@ -108,9 +108,7 @@ pub(super) fn patience() -> impl Observer {
     let said = std::sync::Once::new();
     move |event: &Event<'_>| {
         if matches!(event, Event::Pause { round, .. } if *round > 1) {
-            said.call_once(|| {
-                term::note("the server is waiting for something; calling again until it is done (Ctrl-C stops)")
-            });
+            said.call_once(|| term::note("the server cannot go on yet; calling again for a while (Ctrl-C stops)"));
         }
     }
 }

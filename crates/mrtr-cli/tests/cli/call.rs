@@ -126,7 +126,7 @@ fn an_answer_that_does_not_fit_is_a_usage_error_that_names_it() {
     mrtr(["call", &url, "deploy", "service=api", "--answer", "confirm.okay=yes"]).is(
         2,
         "",
-        "mrtr: --answer confirm.okay: it is not asked: the form has \"ok\", did you mean \"ok\"?; the question was not answered\n",
+        "mrtr: --answer confirm.okay: it is not asked: the form has \"ok\" (did you mean \"ok\"?); the question was not answered\n",
     );
     mrtr(["call", &url, "deploy", "service=api", "--answer", "confirm=yes"]).is(
         2,
@@ -184,7 +184,7 @@ fn arguments_are_checked_before_anything_is_called() {
     mrtr(["call", &url, "deplay"]).is(
         2,
         "",
-        "mrtr: the server has no tool \"deplay\", did you mean \"deploy\"?; \
+        "mrtr: the server has no tool \"deplay\" (did you mean \"deploy\"?); \
          it has deploy, book, stubborn, pay, approve, ask, pair, dots, hostile, forger, blocks, fail, draft, release, model, picky, folders, whoami, write, where\n",
     );
 }
@@ -263,7 +263,7 @@ fn a_mistyped_key_is_pointed_out_with_the_keys_there_are() {
     let ran = mrtr(["call", &server::start(), "book", "--answer", "tripp.city=Oslo", "--decline", "other"]);
     assert_eq!(ran.code, 5);
     for expected in [
-        "warning: --answer tripp.city=Oslo: no question has the key \"tripp\", did you mean \"trip\"?; the questions are: trip\n",
+        "warning: --answer tripp.city=Oslo: no question has the key \"tripp\" (did you mean \"trip\"?); the questions are: trip\n",
         "warning: --decline other: no question has the key \"other\"; the questions are: trip\n",
     ] {
         assert!(ran.stderr.contains(expected), "{}", ran.stderr);
@@ -277,7 +277,7 @@ fn all_answers_that_do_not_fit_are_named_at_once() {
         2,
         "",
         "mrtr: --answer trip.city: it must have at least 2 characters (it has 1)\n\
-         --answer trip.clas: it is not asked: the form has \"city\", \"nights\", \"class\", \"extras\", \"note\", did you mean \"class\"?\n\
+         --answer trip.clas: it is not asked: the form has \"city\", \"nights\", \"class\", \"extras\", \"note\" (did you mean \"class\"?)\n\
          --answer trip.nights: it must be a whole number, not \"many\"; the question was not answered\n",
     );
 }

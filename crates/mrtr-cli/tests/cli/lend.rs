@@ -29,7 +29,7 @@ fn roots_are_named_as_files_and_have_to_exist() {
 fn what_is_not_lent_is_not_declared() {
     let url = server::start();
     let ran = mrtr(["call", &url, "where"]);
-    assert_eq!(ran.code, 1);
+    assert_eq!(ran.code, 5);
     assert!(ran.stderr.contains(r#"asks "roots" by roots, which this client did not declare"#), "{}", ran.stderr);
     let ran = mrtr(["call", &url, "write"]);
     assert!(ran.stderr.contains("by sampling, which this client did not declare"), "{}", ran.stderr);
@@ -45,8 +45,8 @@ fn a_command_writes_unattended_and_nothing_is_sent_unseen_without_that_word() {
         5,
         "",
         "mrtr: input is needed, and there is no terminal to ask in\n\
-        \x20 poem: \n\
-        \x20   it asks for a model's answer; --sample-unattended sends it unseen\n",
+        \x20 poem: sampling\n\
+        \x20   --sample-with CMD --sample-unattended, or --answers FILE with KEY: { sampling: TEXT }\n",
     );
     mrtr(["call", &url, "write", "--sample-with", "echo no >&2; exit 4", "--sample-unattended"]).is(
         1,

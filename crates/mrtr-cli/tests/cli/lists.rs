@@ -63,12 +63,12 @@ fn a_prompt_asks_and_its_messages_are_printed() {
     mrtr(["get", &url, "review", "langage=x"]).is(
         2,
         "",
-        "mrtr: the prompt has no argument \"langage\", did you mean \"language\"?; it takes language, focus\n",
+        "mrtr: the prompt has no argument \"langage\" (did you mean \"language\"?); it takes language, focus\n",
     );
     mrtr(["get", &url, "revew"]).is(
         2,
         "",
-        "mrtr: the server has no prompt \"revew\", did you mean \"review\"?; it has review, greet\n",
+        "mrtr: the server has no prompt \"revew\" (did you mean \"review\"?); it has review, greet\n",
     );
 }
 

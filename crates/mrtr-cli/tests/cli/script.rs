@@ -180,8 +180,9 @@ fn sampling_and_roots_are_answered_from_a_file() {
 
 #[test]
 fn what_no_one_here_can_answer_says_which_flags_can() {
+    const MODEL: &str = "--sample-with CMD --sample-unattended";
     let url = server::start();
-    for (tool, flag) in [("picky", "--sample-with CMD"), ("model", "--sample-with CMD"), ("folders", "--root DIR")] {
+    for (tool, flag) in [("picky", MODEL), ("model", MODEL), ("folders", "--root DIR")] {
         let ran = mrtr(["call", &url, tool]);
         assert_eq!(ran.code, 5, "{}", ran.stderr);
         assert!(ran.stderr.contains(&format!("\n    {flag}, or --answers FILE with KEY: {{ ")), "{}", ran.stderr);

@@ -60,7 +60,7 @@ fn the_manual_has_a_page_for_the_program_and_for_each_command() {
     mrtr(["man", "cal"]).is(
         2,
         "",
-        "mrtr: there is no command \"cal\", did you mean \"call\"?; there are demo, call, get, read, tools, prompts, \
+        "mrtr: there is no command \"cal\" (did you mean \"call\"?); there are demo, call, get, read, tools, prompts, \
          resources, discover, demo-server, keygen, state, health, completions, man, help\n",
     );
 }

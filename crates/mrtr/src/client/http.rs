@@ -156,7 +156,7 @@ impl HttpTransport {
         if error.is_connect() {
             TransportError::Connect { server, cause }
         } else {
-            TransportError::Lost { server, cause }
+            TransportError::Lost { server, cause: format!("{cause}; the request may have run") }
         }
     }
 
