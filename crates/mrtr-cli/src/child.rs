@@ -71,7 +71,7 @@ impl Held {
 }
 
 /// What only this program is to know.
-const SECRETS: [&str; 2] = [crate::command::TOKEN, crate::command::SAMPLE_KEY];
+pub(crate) const SECRETS: [&str; 2] = [crate::command::TOKEN, crate::command::SAMPLE_KEY];
 /// For each step of the end.
 const GRACE: Duration = Duration::from_secs(2);
 const HURRIED: Duration = Duration::from_millis(150);

@@ -76,7 +76,7 @@ fn undeclared(error: &CallError) -> Failure {
         }
         _ => Vec::new(),
     };
-    let mut lines = vec![quoted(&error.to_string())];
+    let mut lines = vec![format!("{}{}", quoted(&error.to_string()), broken_rule(error))];
     lines.extend(kinds.iter().filter_map(|kind| lending(*kind)).map(|flags| format!("    {flags}")));
     let exit = if lines.len() > 1 { Exit::Unanswered } else { Exit::Failed };
     Failure::new(exit, lines.join("\n"))

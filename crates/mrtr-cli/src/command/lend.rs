@@ -42,7 +42,7 @@ impl Lend {
 
     fn model(&self) -> Result<Option<Arc<dyn Responder>>, Failure> {
         if let Some(line) = &self.sample_with {
-            return Ok(Some(Arc::new(CommandSampler::shell(line))));
+            return Ok(Some(Arc::new(CommandSampler::shell(line).env_remove(super::reach::TOKEN))));
         }
         let Some(url) = &self.sample_url else { return Ok(None) };
         let api = match self.sample_api.as_deref() {

@@ -7,7 +7,7 @@ use mrtr::client::script::{Difference, Misplayed, Player, Recorder, Script};
 use mrtr::client::{Answer, Ask, BoxFuture, Kind, NotAnswered, Output, Responder};
 use serde_json::{Map, Value};
 
-use super::trace::{cannot, private_file};
+use super::trace::{cannot, new_private_file};
 use crate::exit::{Exit, Failure};
 use crate::term::page;
 
@@ -107,7 +107,7 @@ impl Record {
         if path.is_dir() {
             return Err(cannot("--record", path, &std::io::ErrorKind::IsADirectory.into()));
         }
-        let file = private_file("--record", &draft).map_err(|failure| Failure {
+        let file = new_private_file("--record", &draft).map_err(|failure| Failure {
             message: failure.message.replace(&draft.display().to_string(), &path.display().to_string()),
             ..failure
         })?;

@@ -73,10 +73,18 @@ impl<O, F: Fn(&O) -> Result<(), Failure>> Drop for WhenDone<O, F> {
 
 /// Creates a file that only its owner reads: it will have states and answers in it. One that was there is emptied.
 pub(super) fn private_file(flag: &str, path: &Path) -> Result<File, Failure> {
-    let mut options = File::options();
-    options.write(true).create(true).truncate(true);
+    open_private(File::options().create(true).truncate(true), flag, path)
+}
+
+/// As [`private_file`], where none may be: a name anybody could have guessed leads nowhere else.
+pub(super) fn new_private_file(flag: &str, path: &Path) -> Result<File, Failure> {
+    open_private(File::options().create_new(true), flag, path)
+}
+
+fn open_private(options: &mut std::fs::OpenOptions, flag: &str, path: &Path) -> Result<File, Failure> {
+    options.write(true);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     let file = options.open(path).map_err(|error| cannot(flag, path, &error))?;
     keep_private(&file).map_err(|error| cannot(flag, path, &error))?;
     Ok(file)

@@ -67,6 +67,10 @@ fn system(url: &str) -> Option<Command> {
 fn run(mut command: Command) -> Result<(), String> {
     let name = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // A page of a server's choice needs none of them.
+    for name in crate::child::SECRETS {
+        command.env_remove(name);
+    }
     // Ctrl-C here is not meant for a browser there.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);

@@ -215,6 +215,7 @@ impl Lookup {
             return None;
         }
         let mut request = Sha256::new();
+        request.update(Sha256::digest(client.transport.identity()));
         request.update(client.responders.capabilities().to_string());
         request.update(serde_json::to_vec(params).ok()?);
         let mut principal = Sha256::new();

@@ -16,6 +16,12 @@ pub trait Transport: Send + Sync {
     /// Returns the name under which users know the server, for example its URL.
     fn server(&self) -> &str;
 
+    /// Whatever else, beside the [server](Self::server) and the headers, decides who the server takes the client for: a
+    /// [`Cache`](super::Cache) keeps what belongs to one away from another. Default: nothing.
+    fn identity(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
     /// Sends a request and waits for the message that ends it.
     ///
     /// Notifications that come first go to `notify`, as text. Dropping the future abandons the request: over HTTP the
@@ -41,6 +47,10 @@ pub trait Transport: Send + Sync {
 impl<T: Transport + ?Sized> Transport for Arc<T> {
     fn server(&self) -> &str {
         (**self).server()
+    }
+
+    fn identity(&self) -> Vec<u8> {
+        (**self).identity()
     }
 
     fn exchange<'a>(

@@ -38,6 +38,7 @@ pub struct CommandSampler {
     args: Vec<OsString>,
     timeout: Duration,
     max_bytes: usize,
+    hidden: Vec<OsString>,
 }
 
 impl CommandSampler {
@@ -48,6 +49,7 @@ impl CommandSampler {
             args: Vec::new(),
             timeout: Duration::from_secs(120),
             max_bytes: 4 * 1024 * 1024,
+            hidden: Vec::new(),
         }
     }
 
@@ -71,6 +73,13 @@ impl CommandSampler {
         self
     }
 
+    /// Keeps a variable of this process's environment from it: a secret it does not need.
+    #[must_use]
+    pub fn env_remove(mut self, name: impl Into<OsString>) -> Self {
+        self.hidden.push(name.into());
+        self
+    }
+
     /// Limits what it may print. Default: 4 MiB.
     #[must_use]
     pub fn max_bytes(mut self, bytes: usize) -> Self {
@@ -85,6 +94,9 @@ impl CommandSampler {
     async fn sample(&self, ask: &Ask) -> Result<Answer, NotAnswered> {
         let failed = |what: String| NotAnswered::failed(format!("{}: {what}", self.name()));
         let mut command = Command::new(&self.program);
+        for name in &self.hidden {
+            command.env_remove(name);
+        }
         let (mut child, streams) =
             Child::spawn(command.args(&self.args)).map_err(|error| failed(format!("cannot start: {error}")))?;
         let run = run(&mut child, streams, ask.params.get(), self.max_bytes);

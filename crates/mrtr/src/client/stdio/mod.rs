@@ -399,6 +399,11 @@ impl Transport for StdioTransport {
         &self.name
     }
 
+    /// A server of this kind knows its user by what it was started with.
+    fn identity(&self) -> Vec<u8> {
+        format!("{:?} {:?}", self.envs, self.directory).into_bytes()
+    }
+
     fn exchange<'a>(
         &'a self,
         request: &'a Outgoing,

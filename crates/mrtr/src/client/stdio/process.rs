@@ -161,7 +161,7 @@ impl Keeper {
         let mut stop = self.stop.clone();
         let is_ended = tokio::select! {
             status = self.end(grace) => Some(status),
-            _ = stop.wait_for(|stop| *stop == Stop::Now) => None,
+            () = killed(&mut stop) => None,
         };
         match is_ended {
             Some(status) => status,
@@ -189,6 +189,13 @@ impl Keeper {
     async fn kill(&mut self) -> io::Result<ExitStatus> {
         self.child.kill();
         self.child.wait().await
+    }
+}
+
+/// Resolves when the child is to be killed. Whoever could say so may be gone: that is no word.
+async fn killed(stop: &mut watch::Receiver<Stop>) {
+    if stop.wait_for(|stop| *stop == Stop::Now).await.is_err() {
+        std::future::pending().await
     }
 }
 

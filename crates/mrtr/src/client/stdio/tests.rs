@@ -312,3 +312,35 @@ async fn dropping_the_client_ends_the_server_in_the_background() {
     dies(pid).await;
     dies(helper).await;
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_server_whose_client_is_dropped_may_finish_what_it_has_to_when_its_stdin_ends() {
+    let path = std::env::temp_dir().join(format!("mrtr-last-words-{}", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    let transport = script(&format!(
+        r#"while IFS= read -r line; do
+            id=${{line#*\"id\":}}; id=${{id%%,*}}
+            printf '{{"jsonrpc":"2.0","id":%s,"result":{{"content":[]}}}}\n' "$id"
+        done
+        echo done > {}"#,
+        path.display()
+    ));
+    let client = Client::with_transport(transport);
+    call(&client).await.unwrap();
+    drop(client);
+    let written = async {
+        while !path.exists() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), written).await.expect("its last words");
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn servers_started_with_other_variables_are_other_servers_to_a_cache() {
+    let of = |key: &str| Transport::identity(&StdioTransport::new("server").env("API_KEY", key));
+    assert_ne!(of("ann"), of("bob"));
+    assert_eq!(of("ann"), of("ann"));
+}
