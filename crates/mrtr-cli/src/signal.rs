@@ -19,6 +19,38 @@ pub(crate) fn stop() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
+/// As [`stop`], and a terminal that was closed, or Ctrl-\\: whoever was called for is gone, and what was started for them
+/// is put away all the same. Without a terminal SIGHUP is left alone, as whoever said `nohup` wants it.
+#[cfg(unix)]
+pub(crate) fn leave() -> io::Result<impl Future<Output = ()>> {
+    use std::io::IsTerminal as _;
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let stop = stop()?;
+    let mut quit = signal(SignalKind::quit())?;
+    let has_terminal = io::stdin().is_terminal() || io::stderr().is_terminal();
+    let mut hangup = has_terminal.then(|| signal(SignalKind::hangup())).transpose()?;
+    Ok(async move {
+        let hung_up = async {
+            match &mut hangup {
+                Some(hangup) => drop(hangup.recv().await),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = stop => {}
+            _ = quit.recv() => {}
+            () = hung_up => {}
+        }
+    })
+}
+
+/// As [`stop`].
+#[cfg(not(unix))]
+pub(crate) fn leave() -> io::Result<impl Future<Output = ()>> {
+    stop()
+}
+
 /// Ctrl-C.
 #[cfg(not(unix))]
 pub(crate) fn stop() -> io::Result<impl Future<Output = ()>> {

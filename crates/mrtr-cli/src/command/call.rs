@@ -107,7 +107,7 @@ pub(super) async fn stoppable<T>(call: impl Future<Output = Result<T, Failure>>)
     static LAST_RESORT: Once = Once::new();
     LAST_RESORT.call_once(|| drop(tokio::spawn(last_resort())));
     let stop =
-        signal::stop().map_err(|error| Failure::new(Exit::Failed, format!("cannot watch for signals: {error}")))?;
+        signal::leave().map_err(|error| Failure::new(Exit::Failed, format!("cannot watch for signals: {error}")))?;
     tokio::select! {
         outcome = call => outcome,
         () = stop => {
@@ -121,7 +121,7 @@ pub(super) async fn stoppable<T>(call: impl Future<Output = Result<T, Failure>>)
 /// Ends the program after Ctrl-C or SIGTERM if it does not end by itself, as when it reads a huge form and looks at
 /// nothing else.
 async fn last_resort() {
-    let Ok(stop) = signal::stop() else { return };
+    let Ok(stop) = signal::leave() else { return };
     stop.await;
     tokio::time::sleep(LONGEST_STOP).await;
     let Failure { exit, message } = stopped();

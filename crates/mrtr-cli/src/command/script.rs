@@ -101,6 +101,12 @@ pub(super) struct Record {
 impl Record {
     /// Makes sure that there will be a file, before anything is sent.
     pub(super) fn begin(path: &Path) -> Result<Self, Failure> {
+        // Written to where a link leads, and never in the place of a device, or of what somebody reads from.
+        let followed = std::fs::canonicalize(path);
+        let path = followed.as_deref().unwrap_or(path);
+        if path.exists() && !path.is_file() && !path.is_dir() {
+            return Err(Failure::usage(format!("--record {}: it is no file that can be replaced", path.display())));
+        }
         let mut draft = path.as_os_str().to_owned();
         draft.push(format!(".{}.part", std::process::id()));
         let draft = PathBuf::from(draft);

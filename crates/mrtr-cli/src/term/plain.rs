@@ -115,7 +115,9 @@ fn read_line() -> Result<String, Left> {
     // A closed stderr is noticed by nobody but the person who closed it.
     let _ = stderr.write_all(b"> ").and_then(|()| stderr.flush());
     let mut bytes = Vec::new();
-    if io::stdin().lock().read_until(b'\n', &mut bytes)? == 0 {
+    io::stdin().lock().read_until(b'\n', &mut bytes)?;
+    // What was cut off in the middle of a line is no answer, and certainly no consent.
+    if bytes.last() != Some(&b'\n') {
         tell("");
         return Err(Left::Stopped);
     }

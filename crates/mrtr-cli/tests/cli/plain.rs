@@ -107,3 +107,18 @@ fn a_pipe_that_ends_is_nobodys_no() {
     assert_eq!(code, 4, "{said}");
     assert!(said.contains("stopped; nothing more was sent"), "{said}");
 }
+
+#[test]
+fn a_line_that_is_cut_off_is_no_answer() {
+    use std::io::Write as _;
+    let mut child = Command::new(env!("CARGO_BIN_EXE_mrtr"))
+        .args(["call", "--plain", &server::start(), "approve"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program");
+    child.stdin.take().expect("a pipe").write_all(b"yes").expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(4), "{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -42,6 +42,22 @@ fn a_refusal_of_one_leaves_the_other_answers_be_it_a_form_or_a_page() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_recording_takes_no_devices_place_and_goes_where_a_link_leads() {
+    let (url, target, link) = (server::start(), Scratch::holding("target.yaml", "old"), Scratch::new("link.yaml"));
+    let record = |path: &str| {
+        mrtr(["call", &url, "release", "--record", path, "--cancel", "sure", "--cancel", "page", "--cancel", "last"])
+    };
+    let ran = record("/dev/null");
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("--record /dev/null: it is no file that can be replaced"), "{}", ran.stderr);
+    std::os::unix::fs::symlink(target.path(), link.path()).expect("a link");
+    record(link.path());
+    assert!(std::fs::symlink_metadata(link.path()).expect("a link").is_symlink());
+    assert_ne!(target.text(), "old");
+}
+
 #[test]
 fn a_recorded_run_replays_to_the_same_and_is_private() {
     let (url, file) = (server::start(), Scratch::new("recorded.yaml"));
