@@ -153,6 +153,8 @@ fn chord(c: char) -> Option<Key> {
         'a' => Some(Key::Home),
         'c' => Some(Key::Interrupt),
         'd' => Some(Key::Eof),
+        // What Enter is until a prompt has the terminal in its hands: whoever types ahead means the same.
+        'j' => Some(Key::Enter),
         'e' => Some(Key::End),
         'h' => Some(Key::Backspace),
         // What Enter sends to a program that was not ready for keys yet.
@@ -182,6 +184,12 @@ mod tests {
         }
         let shifted = KeyEvent::new(KeyCode::Char('A'), KeyModifiers::SHIFT);
         assert_eq!(pressed(shifted), Some(Key::Char('A')));
+    }
+
+    #[test]
+    fn enter_typed_ahead_of_its_prompt_is_not_lost() {
+        let typed_ahead = KeyEvent::new(KeyCode::Char('j'), KeyModifiers::CONTROL);
+        assert_eq!(pressed(typed_ahead), Some(Key::Enter));
     }
 
     #[test]
