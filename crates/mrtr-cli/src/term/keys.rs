@@ -153,11 +153,10 @@ fn chord(c: char) -> Option<Key> {
         'a' => Some(Key::Home),
         'c' => Some(Key::Interrupt),
         'd' => Some(Key::Eof),
-        // What Enter is until a prompt has the terminal in its hands: whoever types ahead means the same.
-        'j' => Some(Key::Enter),
         'e' => Some(Key::End),
         'h' => Some(Key::Backspace),
         // What Enter sends to a program that was not ready for keys yet.
+        // Ctrl-J is also what Enter is until a prompt has the terminal: whoever types ahead means the same.
         'j' | 'm' => Some(Key::Enter),
         'n' => Some(Key::Down),
         'p' => Some(Key::Up),

@@ -50,14 +50,14 @@ impl Person {
 
     pub(crate) fn spawns(command: Command, columns: u16) -> Self {
         let mut session = Session::spawn(command).expect("a pseudo terminal");
-        session.set_expect_timeout(Some(PATIENCE));
+        session.set_expect_timeout(Some(MOMENT));
         session.get_process_mut().set_window_size(columns, ROWS).expect("a size");
         Self { session, terminal: Parser::new(size(ROWS), size(columns), 0) }
     }
 
     #[track_caller]
     pub(crate) fn sees(mut self, text: &str) -> Self {
-        match self.session.expect(text) {
+        match self.expect(|session| session.expect(text)) {
             Ok(found) => self.terminal.process(up_to(&found)),
             Err(error) => {
                 self.drain();
@@ -67,10 +67,29 @@ impl Person {
         self
     }
 
+    /// Looks for something again and again. On a machine that is busy enough a key may wait for the next one to be read, so
+    /// a person who sees nothing happen presses one that means nothing.
+    fn expect(
+        &mut self,
+        look: impl Fn(&mut OsSession) -> Result<Captures, expectrl::Error>,
+    ) -> Result<Captures, expectrl::Error> {
+        let start = Instant::now();
+        loop {
+            match look(&mut self.session) {
+                Err(expectrl::Error::ExpectTimeout) if start.elapsed() < PATIENCE => {
+                    let _ = self.session.send("\u{7}");
+                }
+                found => return found,
+            }
+        }
+    }
+
     /// Sees a pattern, and takes note of its first group.
     #[track_caller]
     pub(crate) fn reads(&mut self, pattern: &str) -> String {
-        let found = self.session.expect(Regex(pattern)).unwrap_or_else(|error| panic!("{pattern:?}: {error}"));
+        let found = self
+            .expect(|session| session.expect(Regex(pattern)))
+            .unwrap_or_else(|error| panic!("{pattern:?}: {error}"));
         self.terminal.process(up_to(&found));
         String::from_utf8(found.get(1).expect("a group").to_owned()).expect("UTF-8")
     }
@@ -79,8 +98,10 @@ impl Person {
     #[track_caller]
     pub(crate) fn screen(&mut self, last: &str) -> String {
         let start = Instant::now();
+        let mut was_quiet = false;
         loop {
-            let is_quiet = self.drain() == 0;
+            let is_quiet = self.drain() == 0 && std::mem::replace(&mut was_quiet, true);
+            was_quiet &= self.drain() == 0;
             let screen = self.terminal.screen().contents();
             let is_there = screen.trim_end().lines().last().is_some_and(|line| line.contains(last));
             if is_there && is_quiet {
@@ -163,6 +184,9 @@ fn with_fixed_port(screen: &str) -> String {
 }
 
 const ROWS: u16 = 40;
+
+/// How long a person looks before they press something.
+const MOMENT: Duration = Duration::from_secs(6);
 
 /// Far longer than anything takes on a machine that has other things to do.
 const PATIENCE: Duration = Duration::from_secs(60);
