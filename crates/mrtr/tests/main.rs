@@ -33,6 +33,7 @@ mod replay;
 mod resources;
 mod results;
 mod rotation;
+mod spilled;
 #[cfg(all(feature = "stdio", unix))]
 mod stdio;
 mod subscriptions;

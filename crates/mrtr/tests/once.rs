@@ -29,7 +29,7 @@ fn refund(effects: &Effects) -> Tool {
 }
 
 /// Two instances that share a ledger.
-fn fleet(setup: impl Fn(Server) -> Server) -> World {
+pub fn fleet(setup: impl Fn(Server) -> Server) -> World {
     let clock = HandClock::new();
     let ledger = Arc::new(MemoryLedger::new().clock(clock.clone()));
     let mut world = World::of(|server| setup(server.ledger(ledger.clone()).clock(clock.clone() as Arc<dyn Clock>)));
@@ -42,7 +42,7 @@ fn once(effects: &Effects) -> World {
     fleet(|server| server.tool(tool.clone()))
 }
 
-fn yes() -> Value {
+pub fn yes() -> Value {
     json!({ "confirm": { "action": "accept", "content": {} } })
 }
 
@@ -352,9 +352,9 @@ fn an_idempotency_key_that_is_none_is_refused() {
 }
 
 /// A ledger that fails in a way of its own.
-struct Faulty(fn(&str) -> Fault);
+pub struct Faulty(pub fn(&str) -> Fault);
 
-enum Fault {
+pub enum Fault {
     Down,
     Full,
     Hangs,
@@ -577,66 +577,6 @@ fn a_claim_that_was_taken_over_before_its_reply_was_read_is_not_acted_on() {
     let asked = world.call("refund", json!({})).asks(&["confirm"]);
     asked.respond(yes()).errors(OUTCOME_UNKNOWN.into());
     assert_eq!(effects.count("paid"), 0);
-}
-
-/// Asks for a note, then for a confirmation.
-fn note() -> Tool {
-    #[derive(serde::Deserialize, schemars::JsonSchema)]
-    struct Note {
-        text: String,
-    }
-    Tool::new("note", async |_: NoArguments, cx: Context| -> Result<String, ToolError> {
-        let note: Note = cx.elicit("note", "What?").await?;
-        cx.elicit::<NoArguments>("confirm", "Sure?").await?;
-        Ok(format!("{} characters", note.text.len()))
-    })
-}
-
-fn long_note(length: usize) -> Value {
-    json!({ "note": { "action": "accept", "content": { "text": "x".repeat(length) } } })
-}
-
-#[test]
-fn a_state_too_large_to_travel_is_spilled_and_the_client_sees_a_short_one() {
-    let world = fleet(|server| server.tool(note()).spill_states(100_000));
-    let asked = world.call("note", json!({})).asks(&["note"]);
-    assert!(asked.state().starts_with("m1."));
-    let spilled = asked.respond(long_note(20_000)).asks(&["confirm"]);
-    assert!(spilled.state().starts_with("s1.") && spilled.state().len() < 200, "{}", spilled.state().len());
-    spilled.respond(yes()).finishes("20000 characters");
-    let tampered = spilled.respond_with(yes(), Some(spilled.state().replace("s1.", "m1.")));
-    assert_eq!(tampered.errors(-32602)["message"], "Invalid or expired requestState");
-}
-
-#[test]
-fn a_spilled_state_is_bound_and_expires_like_any_other() {
-    let world = fleet(|server| server.tool(note()).spill_states(100_000));
-    let spilled = world.call("note", json!({})).respond(long_note(20_000)).asks(&["confirm"]);
-    let other = world.call("note", json!({ "other": 1 }));
-    assert_eq!(
-        other.respond_with(yes(), Some(spilled.state())).errors(-32602)["message"],
-        "Invalid or expired requestState"
-    );
-    world.clock.advance(Duration::from_secs(700));
-    assert_eq!(spilled.respond(yes()).errors(-32602)["message"], "Invalid or expired requestState");
-    world.clock.advance(Duration::from_secs(7000));
-    assert_eq!(spilled.respond(yes()).errors(-32602)["message"], "Invalid or expired requestState");
-}
-
-#[test]
-fn a_state_larger_than_what_may_be_spilled_is_a_clear_error() {
-    let world = fleet(|server| server.tool(note()).spill_states(10_000));
-    let refused = world.call("note", json!({})).respond(long_note(20_000));
-    assert!(refused.errors(-32603)["message"].as_str().is_some_and(|text| text.contains("too large")));
-}
-
-#[test]
-fn a_ledger_that_is_down_keeps_no_state_and_says_so() {
-    let world = World::of(|server| server.tool(note()).spill_states(100_000).ledger(Faulty(|_| Fault::Down)));
-    let refused = world.call("note", json!({})).respond(long_note(20_000));
-    let error = refused.errors(-32603);
-    assert_eq!((refused.status, &error["data"]["reason"]), (503, &json!("state_not_kept")), "{error}");
-    assert!(error["data"]["retryable"].is_null(), "what the handler did would be done again: {error}");
 }
 
 #[test]
